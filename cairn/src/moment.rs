@@ -19,20 +19,24 @@ impl FromStr for Moment {
 
     /// Parses an age, a date, or a time of RFC 3339.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if parse_rfc3339_millis(text).is_some() {
-            return Ok(Self(text.to_owned()));
+        if let Some(time) = time(text) {
+            return Ok(Self(time));
         }
-        let midnight = format!("{text}T00:00:00Z");
-        if parse_rfc3339_millis(&midnight).is_some() {
-            return Ok(Self(midnight));
-        }
-        // A bare number could be seconds or a year.
-        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
-        let age = text.parse::<Duration>().ok().filter(|_| has_unit);
-        let age =
-            age.ok_or("expected an age such as 1h, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
+        let age = span(text)
+            .ok_or("expected an age such as 1h, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
         Ok(Self(iso8601_millis(now_millis().saturating_sub(age.seconds.saturating_mul(1000)))))
     }
+}
+
+/// Returns a time of RFC 3339, or the first moment of a date.
+fn time(text: &str) -> Option<String> {
+    let midnight = format!("{text}T00:00:00Z");
+    [text.to_owned(), midnight].into_iter().find(|time| parse_rfc3339_millis(time).is_some())
+}
+
+/// Returns a duration with its unit: a bare number could be seconds or a year.
+fn span(text: &str) -> Option<Duration> {
+    text.parse().ok().filter(|_| text.ends_with(|last: char| last.is_ascii_alphabetic()))
 }
 
 /// A point in the future.
@@ -62,17 +66,10 @@ impl FromStr for Deadline {
 
     /// Parses a duration from now, a date, or a time of RFC 3339.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if parse_rfc3339_millis(text).is_some() {
-            return Ok(Self::At(text.to_owned()));
+        if let Some(time) = time(text) {
+            return Ok(Self::At(time));
         }
-        let midnight = format!("{text}T00:00:00Z");
-        if parse_rfc3339_millis(&midnight).is_some() {
-            return Ok(Self::At(midnight));
-        }
-        // A bare number could be seconds or a year.
-        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
-        let duration = text.parse::<Duration>().ok().filter(|_| has_unit);
-        let duration = duration
+        let duration = span(text)
             .ok_or("expected a duration such as 30d, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
         Ok(Self::In(duration.seconds))
     }

@@ -40,6 +40,11 @@ pub(crate) type PageLimit = Whole<1, 1000>;
 pub(crate) type ListLimit = Whole<1, 100_000>;
 
 impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
+    /// Returns the number as the API counts days and entries. Its maximum is far below that of the type.
+    pub(crate) fn short(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+
     /// Returns the number as a length.
     pub(crate) fn length(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)

@@ -12,6 +12,7 @@ mod transport_error;
 use std::sync::OnceLock;
 
 use cairn_http1::{iso8601_millis, parse_http_date};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::http::{self, Method, StatusCode};
 use ureq::{Agent, Error, Timeout};
@@ -20,13 +21,13 @@ use crate::environment::{CA_VARIABLE, ENDPOINT_VARIABLE, TOKEN_VARIABLE};
 use crate::failure::{Failure, Outcome, Refusal};
 use crate::moment::now_millis;
 use crate::output;
-use crate::output::table::{self, Columns};
+use crate::output::table::{Column, record, table};
 use crate::terminal;
 use transport_error::{is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting};
-pub(crate) use request::{Query, Request, Response, query, with_query};
+pub(crate) use request::{Query, Request, Response, changed, query, with_query};
 pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 
 /// Advice on how to get a token.
@@ -96,16 +97,44 @@ impl Client {
     }
 
     /// Sends a request and prints the list in the named member of the response.
-    pub(crate) fn list(&self, path: impl Into<String>, name: &str, columns: Columns) -> Outcome {
+    pub(crate) fn list<T: DeserializeOwned>(
+        &self,
+        path: impl Into<String>,
+        name: &str,
+        columns: &[Column<T>],
+    ) -> Outcome {
         let body = self.call(&Request::get(path))?;
-        let rows = rows(&body, name)?;
-        self.print(&body, || table::table(columns, rows))
+        self.print_list(&body, name, columns)
+    }
+
+    /// Prints a response, or the list in its named member as a table.
+    pub(crate) fn print_list<T: DeserializeOwned>(
+        &self,
+        body: &Value,
+        name: &str,
+        columns: &[Column<T>],
+    ) -> Outcome {
+        rows(body, name)?;
+        if self.is_json {
+            print_json(body)
+        } else {
+            output::print(&table(columns, &read::<Vec<T>>(&body[name])?))
+        }
     }
 
     /// Sends a request and prints the response as a record.
-    pub(crate) fn show(&self, request: &Request, columns: Columns) -> Outcome {
-        let body = self.call(request)?;
-        self.print(&body, || table::record(columns, &body))
+    pub(crate) fn show<T: DeserializeOwned>(&self, request: &Request, columns: &[Column<T>]) -> Outcome {
+        self.print_as(&self.call(request)?, |one| record(columns, one))
+    }
+
+    /// Like [`Self::print`], for the text of what the response contains. It is read only for the text, so that members that
+    /// this program does not know stay in JSON.
+    pub(crate) fn print_as<T: DeserializeOwned>(
+        &self,
+        body: &Value,
+        text: impl FnOnce(&T) -> String,
+    ) -> Outcome {
+        if self.is_json { print_json(body) } else { output::print(&text(&read(body)?)) }
     }
 
     /// Sends a request and prints `done`.
@@ -116,11 +145,7 @@ impl Client {
 
     /// Prints a response as JSON or as text. A response without content is not printed as JSON.
     pub(crate) fn print(&self, body: &Value, text: impl FnOnce() -> String) -> Outcome {
-        match (self.is_json, body) {
-            (true, Value::Null) => Ok(()),
-            (true, body) => output::print(&terminal::json(body)),
-            (false, _) => output::print(&text()),
-        }
+        if self.is_json { print_json(body) } else { output::print(&text()) }
     }
 
     /// Like [`Self::print`], for a response with a secret that is shown only once. `lost` says what to do if it could not be
@@ -288,6 +313,18 @@ impl Client {
             status.as_u16()
         ))
     }
+}
+
+/// Prints a response as JSON, if it has content.
+fn print_json(body: &Value) -> Outcome {
+    if body.is_null() { Ok(()) } else { output::print(&terminal::json(body)) }
+}
+
+/// Reads a response, or a part of it.
+pub(crate) fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Failure> {
+    T::deserialize(body).map_err(|error| {
+        terminal::plain(&format!("the response is not that of this version of the API: {error}")).into()
+    })
 }
 
 /// Returns the list in the named member of a response.

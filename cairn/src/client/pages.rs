@@ -1,12 +1,13 @@
 //! Reads lists of the management plane page by page.
 
 use cairn_http1::encode_strict;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::client::{Client, Query, Request, query, rows, with_query};
+use crate::client::{Client, Query, Request, query, read, rows, with_query};
 use crate::failure::{Failure, Outcome};
 use crate::output::print_error;
-use crate::output::table::{Columns, table};
+use crate::output::table::Column;
 use crate::terminal::word;
 
 /// Maximum number of pages of which one list is made: a page may be empty without being the last.
@@ -129,8 +130,8 @@ impl<'c> Pages<'c> {
     }
 
     /// Like [`Self::next_page`], but returns only the entries of the page.
-    pub(crate) fn next_entries(&mut self) -> Result<Option<Vec<Value>>, Failure> {
-        Ok(self.next_page()?.map(|mut body| self.list.take(&mut body)))
+    pub(crate) fn next_entries<T: DeserializeOwned>(&mut self) -> Result<Option<Vec<T>>, Failure> {
+        self.next_page()?.map(|body| read(&body[self.list.member])).transpose()
     }
 
     /// Returns whether the last page was read.
@@ -155,10 +156,15 @@ impl<'c> Pages<'c> {
 
     /// Prints one page of a list in order of time, or with `is_all` all pages, and how to continue after it. `what` names the
     /// entries, and `or_all` the option that reads all of them.
-    pub(crate) fn print(&mut self, is_all: bool, columns: Columns, what: &str, or_all: &str) -> Outcome {
+    pub(crate) fn print<T: DeserializeOwned>(
+        &mut self,
+        is_all: bool,
+        columns: &[Column<T>],
+        what: &str,
+        or_all: &str,
+    ) -> Outcome {
         let body = self.collect(if is_all { ENTRIES_MAX } else { 0 })?;
-        let entries = rows(&body, self.list.member)?;
-        self.client.print(&body, || table(columns, entries))?;
+        self.client.print_list(&body, self.list.member, columns)?;
         if !self.is_over() && !self.client.is_json {
             let [time, id] = ["next_time", "next_id"].map(|name| word(&body[name]));
             print_error(&format!(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cairn_http1::encode_strict;
+use serde::Serialize;
 use serde_json::Value;
 use ureq::http::{Method, StatusCode};
 
@@ -32,6 +33,11 @@ pub(crate) fn with_query<'q>(
     let written = parameters.into_iter().map(|(name, value)| format!("{name}={}", encode_strict(value)));
     let written = written.collect::<Vec<_>>().join("&");
     if written.is_empty() { path.to_owned() } else { format!("{path}?{written}") }
+}
+
+/// Returns a member of a request that changes something: absent if it stays, and null if its value is removed.
+pub(crate) fn changed<T>(value: Option<T>, is_removed: bool) -> Option<Option<T>> {
+    (value.is_some() || is_removed).then_some(value)
 }
 
 /// A request to a management plane.
@@ -68,8 +74,9 @@ impl Request {
     }
 
     /// Sets a JSON body.
-    pub(crate) fn json(self, body: &Value) -> Self {
-        self.document(body.to_string())
+    pub(crate) fn json<T: Serialize>(self, body: &T) -> Self {
+        let text = serde_json::to_string(body);
+        self.document(text.unwrap_or_else(|error| unreachable!("bodies are JSON objects: {error}")))
     }
 
     /// Sets a body that is already JSON text.

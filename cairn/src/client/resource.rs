@@ -1,19 +1,21 @@
 //! Kinds of resources of the management plane: how they are named, listed, shown and changed.
 
+use cairn_api::{LinkUrl, SetStatus};
 use cairn_http1::encode_strict;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::client::{Client, Request, rows};
+use crate::client::{Client, Request, read};
 use crate::failure::{Failure, Outcome};
-use crate::output::table::Columns;
+use crate::output::table::{Column, Columns, record};
 use crate::quantity::counted;
-use crate::terminal::word;
+use crate::terminal::plain;
 
 /// Finds the route of the resource that arguments of a command name.
-type Locate = fn(&Resource, &Client, &[&str]) -> Result<String, Failure>;
+type Locate<T> = fn(&Resource<T>, &Client, &[&str]) -> Result<String, Failure>;
 
 /// A kind of resource.
-pub(crate) struct Resource {
+pub(crate) struct Resource<T: 'static> {
     /// What one is called in messages.
     pub(crate) noun: &'static str,
     /// The command that lists them.
@@ -22,16 +24,21 @@ pub(crate) struct Resource {
     pub(crate) path: &'static str,
     /// The member of a list's response that contains them.
     pub(crate) member: &'static str,
-    pub(crate) locate: Locate,
-    /// The columns of a list.
-    pub(crate) listed: Columns,
-    /// Formats one.
-    pub(crate) shown: fn(&Value) -> String,
+    /// How a command names one.
+    pub(crate) locate: Locate<T>,
+    /// All columns. Lists and records have some of them.
+    pub(crate) columns: Columns<T>,
+    /// The labels of a list, separated by commas; empty for all.
+    pub(crate) listed: &'static str,
+    /// The labels of a record, likewise.
+    pub(crate) shown: &'static str,
+    /// Formats what follows a record.
+    pub(crate) details: fn(&T) -> String,
     /// What is said after the name of one that was disabled.
     pub(crate) disabled: &'static str,
 }
 
-impl Resource {
+impl<T: DeserializeOwned> Resource<T> {
     /// A kind of resource without names, whose ids are sent as they are given.
     pub(crate) const DEFAULT: Self = Self {
         noun: "",
@@ -39,8 +46,10 @@ impl Resource {
         path: "",
         member: "",
         locate: |resource, _, names| Ok(resource.path_of(names.last().copied().unwrap_or_default())),
-        listed: &[],
-        shown: |_| String::new(),
+        columns: &[],
+        listed: "",
+        shown: "",
+        details: |_| String::new(),
         disabled: "is disabled",
     };
 
@@ -60,14 +69,13 @@ impl Resource {
             return Ok(wanted.to_owned());
         }
         let body = client.call(&Request::get(self.path))?;
-        let named: Vec<&Value> =
-            rows(&body, self.member)?.iter().filter(|one| one["name"] == wanted).collect();
+        let mut named: Vec<Named> = read(&body[self.member])?;
+        named.retain(|one| one.name == wanted);
         let Self { noun, command, .. } = self;
         let next = format!("`cairn {command}` shows names and ids");
-        match named[..] {
-            [one] => {
-                id(one).ok_or_else(|| format!("the response contains no id for the {noun} {wanted}").into())
-            }
+        match &named[..] {
+            [Named { id, .. }] if is_id(id) => Ok(id.clone()),
+            [_] => Err(format!("the response contains no id for the {noun} {wanted}").into()),
             [] => Err(format!("no {noun} has the id or name {wanted}\n  {next}").into()),
             _ => {
                 let count = counted(named.len() as u64, noun);
@@ -76,9 +84,26 @@ impl Resource {
         }
     }
 
+    /// Returns the columns with these labels, which commas separate; without labels, all.
+    pub(crate) fn select(&self, labels: &str) -> Vec<Column<T>> {
+        if labels.is_empty() {
+            return self.columns.to_vec();
+        }
+        let column = |label| {
+            let found = self.columns.iter().find(|(name, _)| *name == label);
+            *found.unwrap_or_else(|| unreachable!("a {} has no column {label}", self.noun))
+        };
+        labels.split(", ").map(column).collect()
+    }
+
+    /// Formats one.
+    pub(crate) fn text(&self, one: &T) -> String {
+        record(&self.select(self.shown), one) + &(self.details)(one)
+    }
+
     /// Prints all.
     pub(crate) fn list(&self, client: &Client) -> Outcome {
-        client.list(self.path, self.member, self.listed)
+        client.list(self.path, self.member, &self.select(self.listed))
     }
 
     /// Prints the one with these names: its own, after those of what it belongs to.
@@ -88,23 +113,22 @@ impl Resource {
 
     /// Sends a request, and prints the resource that it is answered with.
     pub(crate) fn print(&self, client: &Client, request: &Request) -> Outcome {
-        let body = client.call(request)?;
-        client.print(&body, || (self.shown)(&body))
+        client.print_as(&client.call(request)?, |one| self.text(one))
     }
 
     /// Prints the URL of a link, and nothing else.
     pub(crate) fn url(&self, client: &Client, names: &[&str]) -> Outcome {
         let body = client.call(&Request::get((self.locate)(self, client, names)? + "/url"))?;
-        client.print(&body, || format!("{}\n", word(&body["url"])))
+        client.print_as(&body, |LinkUrl { url }| format!("{}\n", plain(url)))
     }
 
     pub(crate) fn enable(&self, client: &Client, names: &[&str]) -> Outcome {
-        let request = |path| Request::put(path + "/status").json(&json!({"enabled": true}));
+        let request = |path| Request::put(path + "/status").json(&SetStatus { enabled: true });
         self.change(client, names, request, "is enabled")
     }
 
     pub(crate) fn disable(&self, client: &Client, names: &[&str]) -> Outcome {
-        let request = |path| Request::put(path + "/status").json(&json!({"enabled": false}));
+        let request = |path| Request::put(path + "/status").json(&SetStatus { enabled: false });
         self.change(client, names, request, self.disabled)
     }
 
@@ -130,9 +154,11 @@ impl Resource {
     }
 }
 
-/// Returns the id of a record, if it has one.
-pub(crate) fn id(record: &Value) -> Option<String> {
-    record["id"].as_str().filter(|id| is_id(id)).map(str::to_owned)
+/// What a resource is found by.
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+    name: String,
 }
 
 /// Returns whether a text has the form of an id, a UUID. Such a text needs no encoding in a path.

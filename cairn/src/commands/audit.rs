@@ -1,5 +1,7 @@
 //! `cairn audit`: lists the events of the audit trail.
 
+use cairn_api::AuditEvent;
+
 use crate::choice::choice;
 use crate::client::pages::{PAGE_ENTRIES_MAX, PagedList, Pages, position};
 use crate::client::query;
@@ -71,15 +73,15 @@ choice! {
 /// The audit trail.
 const EVENTS: PagedList = PagedList::by_time("/api/v1/audit/events", "events");
 
-const COLUMNS: Columns = &[
-    ("time", |event| text(&event["time"])),
-    ("result", |event| text(&event["result"])),
-    ("principal", |event| text(&event["principal"])),
-    ("operation", |event| text(&event["operation"])),
-    ("resource", |event| text(&event["resource"])),
-    ("source", |event| text(&event["source_ip"])),
-    ("request id", |event| text(&event["request_id"])),
-    ("detail", |event| text(&event["detail"])),
+const COLUMNS: Columns<AuditEvent> = &[
+    ("time", |event| text(&event.time)),
+    ("result", |event| text(&event.result)),
+    ("principal", |event| text(&event.principal)),
+    ("operation", |event| text(&event.operation)),
+    ("resource", |event| text(&event.resource)),
+    ("source", |event| text(&event.source_ip)),
+    ("request id", |event| text(&event.request_id)),
+    ("detail", |event| text(&event.detail)),
 ];
 
 impl List {

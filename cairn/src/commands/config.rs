@@ -37,7 +37,7 @@ pub(crate) struct ConfigShow {
     json: bool,
 }
 
-const COLUMNS: Columns = &[
+const COLUMNS: Columns<Value> = &[
     ("key", |key| text(&key["key"])),
     ("value", |key| text(&key["value"])),
     ("origin", |key| match key["source"].as_str() {

@@ -1,17 +1,17 @@
 //! `cairn event`: lists storage events, and follows them.
 
-use serde_json::Value;
+use cairn_api::StorageEvent;
 
 use crate::client::events::{EVENTS, EventFeed, EventFilter, EventName};
 use crate::client::pages::{PAGE_ENTRIES_MAX, Pages, position};
-use crate::client::{Client, Query};
+use crate::client::{Client, Query, read};
 use crate::commands::macros::{command, noun};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
 use crate::output::print_more;
 use crate::output::table::{Columns, bytes, text};
 use crate::quantity::{PageLimit, Whole};
-use crate::terminal::{json_line, word};
+use crate::terminal::{json_line, plain};
 
 noun! {
     /// Read storage events: the changes of buckets and objects.
@@ -55,14 +55,14 @@ command! {
     }
 }
 
-const COLUMNS: Columns = &[
-    ("time", |event| text(&event["time"])),
-    ("type", |event| text(&event["type"])),
-    ("bucket", |event| text(&event["bucket"])),
-    ("object", |event| text(&event["object"])),
-    ("version id", |event| text(&event["version_id"])),
-    ("size", |event| if event["size"].is_null() { text(&Value::Null) } else { bytes(&event["size"]) }),
-    ("principal", |event| text(&event["metadata"]["principal"])),
+const COLUMNS: Columns<StorageEvent> = &[
+    ("time", |event| text(&event.time)),
+    ("type", |event| text(&event.kind)),
+    ("bucket", |event| text(&event.bucket)),
+    ("object", |event| text(&event.object)),
+    ("version id", |event| text(&event.version_id)),
+    ("size", |event| bytes(&event.size)),
+    ("principal", |event| text(&event.metadata.principal)),
 ];
 
 impl List {
@@ -100,7 +100,7 @@ impl List {
         }
         loop {
             for event in feed.wait()? {
-                let line = if self.json { json_line(&event) } else { event_line(&event) + "\n" };
+                let line = if self.json { json_line(&event) } else { event_line(&read(&event)?) + "\n" };
                 if !print_more(&line)? {
                     return Ok(());
                 }
@@ -110,11 +110,10 @@ impl List {
 }
 
 /// Formats an event as one line: time, type, and what it is about.
-pub(crate) fn event_line(event: &Value) -> String {
-    let mut line =
-        format!("{}  {:<19}  {}", text(&event["time"]), text(&event["type"]), text(&event["bucket"]));
-    if !event["object"].is_null() {
-        line.push_str(&format!("/{}  {}", word(&event["object"]), bytes(&event["size"])));
+pub(crate) fn event_line(event: &StorageEvent) -> String {
+    let mut line = format!("{}  {:<19}  {}", text(&event.time), text(&event.kind), text(&event.bucket));
+    if let Some(key) = &event.object {
+        line.push_str(&format!("/{}  {}", plain(key), bytes(&event.size)));
     }
     line
 }

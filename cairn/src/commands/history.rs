@@ -1,6 +1,6 @@
 //! `cairn history`: requests, latency and space over the last hour or day.
 
-use serde_json::Value;
+use cairn_api::{MetricHistory, Time};
 
 use crate::choice::choice;
 use crate::client::Request;
@@ -22,21 +22,35 @@ choice! {
     Period = "hour" | "day"
 }
 
-const COLUMNS: Columns = &[
-    ("time", |row| text(&row["time"])),
-    ("seconds", |row| text(&row["seconds"])),
-    ("reads", |row| text(&row["reads"])),
-    ("writes", |row| text(&row["writes"])),
-    ("lists", |row| text(&row["lists"])),
-    ("4xx", |row| text(&row["client_errors"])),
-    ("5xx", |row| text(&row["server_errors"])),
-    ("p50", |row| milliseconds(&row["latency_p50"])),
-    ("p99", |row| milliseconds(&row["latency_p99"])),
-    ("stored", |row| bytes(&row["physical_bytes"])),
+/// The figures of one interval.
+struct Interval {
+    time: Time,
+    seconds: f64,
+    reads: u64,
+    writes: u64,
+    lists: u64,
+    client_errors: u64,
+    server_errors: u64,
+    latency_p50: Option<f64>,
+    latency_p99: Option<f64>,
+    physical_bytes: u64,
+}
+
+const COLUMNS: Columns<Interval> = &[
+    ("time", |row| text(&row.time)),
+    ("seconds", |row| text(&row.seconds)),
+    ("reads", |row| text(&row.reads)),
+    ("writes", |row| text(&row.writes)),
+    ("lists", |row| text(&row.lists)),
+    ("4xx", |row| text(&row.client_errors)),
+    ("5xx", |row| text(&row.server_errors)),
+    ("p50", |row| milliseconds(row.latency_p50)),
+    ("p99", |row| milliseconds(row.latency_p99)),
+    ("stored", |row| bytes(&row.physical_bytes)),
 ];
 
-fn milliseconds(seconds: &Value) -> String {
-    seconds.as_f64().map_or_else(|| text(seconds), |seconds| format!("{:.2} ms", seconds * 1000.0))
+fn milliseconds(seconds: Option<f64>) -> String {
+    text(&seconds.map(|seconds| format!("{:.2} ms", seconds * 1000.0)))
 }
 
 impl History {
@@ -44,19 +58,28 @@ impl History {
         let client = self.client()?;
         let Period(period) = self.period;
         let body = client.call(&Request::get(format!("/api/v1/system/metrics/history?period={period}")))?;
-        let count = body["time"].as_array().map_or(0, Vec::len);
-        client.print(&body, || table(COLUMNS, &(0..count).map(|index| row(&body, index)).collect::<Vec<_>>()))
+        client.print_as(&body, |history| table(COLUMNS, &intervals(history)))
     }
 }
 
-/// Returns the figures of one interval. The server sends a list for each figure.
-fn row(history: &Value, index: usize) -> Value {
-    let mut row = serde_json::Map::new();
-    for figures in [history, &history["planes"]["data"], &history["storage"]] {
-        let lists = figures.as_object().into_iter().flatten();
-        row.extend(lists.filter_map(|(name, list)| Some((name.clone(), list.get(index)?.clone()))));
-    }
-    row.into()
+/// Returns the figures of each interval. The server sends a list for each figure, and all lists have the same length.
+fn intervals(history: &MetricHistory) -> Vec<Interval> {
+    let Some(data) = history.planes.get("data") else { return Vec::new() };
+    let interval = |index: usize| {
+        Some(Interval {
+            time: history.time.get(index)?.clone(),
+            seconds: *history.seconds.get(index)?,
+            reads: *data.reads.get(index)?,
+            writes: *data.writes.get(index)?,
+            lists: *data.lists.get(index)?,
+            client_errors: *data.client_errors.get(index)?,
+            server_errors: *data.server_errors.get(index)?,
+            latency_p50: *data.latency_p50.get(index)?,
+            latency_p99: *data.latency_p99.get(index)?,
+            physical_bytes: *history.storage.physical_bytes.get(index)?,
+        })
+    };
+    (0..history.time.len()).map_while(interval).collect()
 }
 
 #[cfg(test)]
@@ -67,16 +90,20 @@ mod tests {
     #[test]
     fn lists_become_rows() {
         let history = json!({
-            "period": "hour", "time": ["a", "b"], "seconds": [10.0, 9.5],
-            "planes": {"data": {"reads": [1, 2], "latency_p50": [null, 0.0005]}},
-            "storage": {"physical_bytes": [3, 4]},
+            "period": "hour", "period_seconds": 3600, "interval_seconds": 10, "started_at": "a", "time": ["a", "b"],
+            "seconds": [10.0, 9.5],
+            "planes": {"data": {
+                "reads": [1, 2], "writes": [0, 0], "lists": [0, 0], "other": [0, 0], "client_errors": [0, 0],
+                "server_errors": [0, 0], "bytes_in": [0, 0], "bytes_out": [0, 0], "latency_p50": [null, 0.0005],
+                "latency_p99": [null, null],
+            }},
+            "storage": {
+                "logical_bytes": [1, 1], "physical_bytes": [3, 4], "available_bytes": [9, 9], "capacity_bytes": [9, 9],
+            },
         });
-        let second = row(&history, 1);
-        assert_eq!(
-            (&second["time"], &second["reads"], &second["physical_bytes"]),
-            (&json!("b"), &json!(2), &json!(4))
-        );
-        assert_eq!(milliseconds(&second["latency_p50"]), "0.50 ms");
-        assert_eq!(milliseconds(&row(&history, 0)["latency_p50"]), "-");
+        let rows = intervals(&crate::client::read(&history).expect("a history"));
+        assert_eq!((&*rows[1].time, rows[1].reads, rows[1].physical_bytes), ("b", 2, 4));
+        assert_eq!(milliseconds(rows[1].latency_p50), "0.50 ms");
+        assert_eq!(milliseconds(rows[0].latency_p50), "-");
     }
 }

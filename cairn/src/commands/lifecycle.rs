@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
+use cairn_api::{LifecyclePreview, LifecycleRuleList, LifecycleStatus, PlannedRemoval, SetLifecycleRule};
 use cairn_http1::encode_strict;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::client::{Client, Request, rows};
+use crate::client::{Client, Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::{BUCKETS, LIFECYCLE_RULES};
 use crate::failure::{Failure, Outcome};
@@ -46,8 +47,8 @@ impl FromStr for Tag {
 }
 
 impl Tag {
-    fn json(&self) -> Value {
-        json!({"key": self.0, "value": self.1})
+    fn body(&self) -> cairn_api::Tag {
+        cairn_api::Tag { key: self.0.clone(), value: self.1.clone() }
     }
 }
 
@@ -163,24 +164,24 @@ command! {
     struct Resume("resume") {}
 }
 
-const SAMPLE: Columns = &[
-    ("key", |planned| text(&planned["key"])),
-    ("version", |planned| text(&planned["version_id"])),
-    ("size", |planned| bytes(&planned["size"])),
-    ("due since", |planned| text(&planned["due_at"])),
-    ("action", |planned| words(&planned["action"])),
+const SAMPLE: Columns<PlannedRemoval> = &[
+    ("key", |planned| text(&planned.key)),
+    ("version", |planned| text(&planned.version_id)),
+    ("size", |planned| bytes(&planned.size)),
+    ("due since", |planned| text(&planned.due_at)),
+    ("action", |planned| words(&planned.action)),
 ];
 
-const STATUS: Columns = &[
-    ("enabled", |status| text(&status["enabled"])),
-    ("paused", |status| text(&status["paused"])),
-    ("reason", |status| text(&status["reason"])),
-    ("last run began", |status| text(&status["last_run_started_at"])),
-    ("last run ended", |status| text(&status["last_run_finished_at"])),
-    ("next run", |status| text(&status["next_run_at"])),
-    ("oldest overdue (s)", |status| text(&status["oldest_overdue_seconds"])),
-    ("indexes in progress", |status| text(&status["indexes_in_progress"])),
-    ("last error", |status| text(&status["last_error"])),
+const STATUS: Columns<LifecycleStatus> = &[
+    ("enabled", |status| text(&status.enabled)),
+    ("paused", |status| text(&status.paused)),
+    ("reason", |status| text(&status.reason)),
+    ("last run began", |status| text(&status.last_run_started_at)),
+    ("last run ended", |status| text(&status.last_run_finished_at)),
+    ("next run", |status| text(&status.next_run_at)),
+    ("oldest overdue (s)", |status| text(&status.oldest_overdue_seconds)),
+    ("indexes in progress", |status| text(&status.indexes_in_progress)),
+    ("last error", |status| text(&status.last_error)),
 ];
 
 /// Returns the route of a bucket's rules.
@@ -189,78 +190,77 @@ fn path_of(bucket: &str) -> String {
 }
 
 /// Says in a sentence what a rule would do.
-fn sentence(preview: &Value) -> String {
-    let number = |name: &str| preview[name].as_u64().unwrap_or_default();
-    let of_bytes = |count: String, name: &str| format!("{count} ({})", bytes_text(number(name)));
-    let mut parts = vec![of_bytes(counted(number("current_objects"), "object"), "current_bytes")];
-    if number("noncurrent_versions") > 0 {
-        let count = counted(number("noncurrent_versions"), "non-current version");
-        parts.push(of_bytes(count, "noncurrent_bytes"));
+fn sentence(preview: &LifecyclePreview) -> String {
+    let of_bytes = |count: String, bytes: u64| format!("{count} ({})", bytes_text(bytes));
+    let mut parts = vec![of_bytes(counted(preview.current_objects, "object"), preview.current_bytes)];
+    if preview.noncurrent_versions > 0 {
+        let count = counted(preview.noncurrent_versions, "non-current version");
+        parts.push(of_bytes(count, preview.noncurrent_bytes));
     }
-    if number("delete_markers") > 0 {
-        parts.push(counted(number("delete_markers"), "delete marker"));
+    if preview.delete_markers > 0 {
+        parts.push(counted(preview.delete_markers, "delete marker"));
     }
     let mut text = format!("would remove {} now", parts.join(", "));
-    if number("locked") > 0 {
-        text += &format!("; {} stay because they are locked", counted(number("locked"), "version"));
+    if preview.locked > 0 {
+        text += &format!("; {} stay because they are locked", counted(preview.locked, "version"));
     }
-    if let Some(next) = preview["next_due_at"].as_str() {
+    if let Some(next) = &preview.next_due_at {
         text += &format!("; more is due from {next} on");
     }
-    if preview["complete"] != true {
+    if !preview.complete {
         text += "; not everything was examined, so the numbers are too small";
     }
     text + "\n"
 }
 
 /// Asks the server what a rule would do, and prints it.
-fn show_preview(client: &Client, bucket: &str, rule: &Value) -> Outcome {
+fn show_preview(client: &Client, bucket: &str, rule: &SetLifecycleRule) -> Outcome {
     let request = Request::post(format!("{}/preview", path_of(bucket))).json(rule).long_running();
-    let preview = client.call(&request)?;
-    let sample = rows(&preview, "sample")?;
-    client.print(&preview, || {
+    client.print_as(&client.call(&request)?, |preview: &LifecyclePreview| {
+        let sample = &preview.sample;
         let listed = if sample.is_empty() { String::new() } else { format!("\n{}", table(SAMPLE, sample)) };
-        sentence(&preview) + &listed
+        sentence(preview) + &listed
     })
 }
 
 /// Returns the rule with this id, without the members that the server sets.
-fn existing(client: &Client, bucket: &str, id: &str) -> Result<Map<String, Value>, Failure> {
+fn existing(client: &Client, bucket: &str, id: &str) -> Result<SetLifecycleRule, Failure> {
     let body = client.call(&Request::get(path_of(bucket)))?;
-    let found = rows(&body, "rules")?.iter().find(|rule| rule["id"] == id);
-    let mut rule = found
-        .and_then(Value::as_object)
-        .cloned()
-        .ok_or_else(|| Failure::Failed(format!("bucket {bucket} has no lifecycle rule {id}")))?;
-    for name in ["id", "s3_id", "created_at", "status"] {
-        rule.remove(name);
+    let list: LifecycleRuleList = read(&body)?;
+    // A member that is not sent back is removed, and the rule might then act on more than before.
+    if body != json!(list) {
+        return Err("the rules have members that this version does not know: use that of the server".into());
     }
-    Ok(rule)
+    let found = list.rules.into_iter().find(|rule| *rule.id == *id);
+    let rule = found.ok_or_else(|| format!("bucket {bucket} has no lifecycle rule {id}"))?;
+    Ok(SetLifecycleRule {
+        prefix: rule.prefix,
+        tags: Some(rule.tags),
+        expiration: rule.expiration,
+        noncurrent_version_expiration: rule.noncurrent_version_expiration,
+        newer_noncurrent_versions: Some(rule.newer_noncurrent_versions),
+        expired_delete_markers: Some(rule.expired_delete_markers),
+        enabled: Some(rule.enabled),
+    })
 }
 
 impl List {
     fn run(&self) -> Outcome {
-        self.client()?.list(path_of(&self.bucket), "rules", LIFECYCLE_RULES.listed)
+        self.client()?.list(path_of(&self.bucket), "rules", LIFECYCLE_RULES.columns)
     }
 }
 
 impl Create {
     fn run(&self) -> Outcome {
-        let mut rule = json!({
-            "prefix": self.prefix.as_deref().unwrap_or_default(),
-            "tags": self.tag.iter().map(Tag::json).collect::<Vec<_>>(),
-            "expired_delete_markers": self.remove_expired_markers,
-            "enabled": !self.disabled,
-        });
-        if let Some(Days(Some(days))) = self.expire_days {
-            rule["expiration"] = days.into();
-        }
-        if let Some(Days(Some(days))) = self.noncurrent_days {
-            rule["noncurrent_version_expiration"] = days.into();
-        }
-        if let Some(Whole(keep)) = self.keep_noncurrent {
-            rule["newer_noncurrent_versions"] = keep.into();
-        }
+        let rule = SetLifecycleRule {
+            prefix: self.prefix.clone().unwrap_or_default(),
+            tags: Some(self.tag.iter().map(Tag::body).collect()),
+            expiration: self.expire_days.and_then(|Days(days)| days),
+            noncurrent_version_expiration: self.noncurrent_days.and_then(|Days(days)| days),
+            newer_noncurrent_versions: self.keep_noncurrent.map(Whole::short),
+            expired_delete_markers: Some(self.remove_expired_markers),
+            enabled: Some(!self.disabled),
+        };
         let client = self.client()?;
         if self.preview {
             return show_preview(&client, &self.bucket, &rule);
@@ -277,20 +277,22 @@ impl Update {
         }
         let client = self.client()?;
         let mut rule = existing(&client, &self.bucket, &self.rule)?;
-        let mut set = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                rule.insert(name.to_owned(), value);
-            }
-        };
-        set("prefix", self.prefix.as_deref().map(Value::from));
-        let tags = || self.tag.iter().map(Tag::json).collect::<Vec<_>>().into();
-        set("tags", (self.no_tags || !self.tag.is_empty()).then(tags));
-        set("expiration", self.expire_days.map(|Days(days)| days.into()));
-        set("noncurrent_version_expiration", self.noncurrent_days.map(|Days(days)| days.into()));
-        set("newer_noncurrent_versions", self.keep_noncurrent.map(|Whole(keep)| keep.into()));
-        set("expired_delete_markers", self.remove_expired_markers.map(Value::from));
-        set("enabled", self.enabled.map(Value::from));
-        let rule = Value::Object(rule);
+        if let Some(prefix) = &self.prefix {
+            rule.prefix.clone_from(prefix);
+        }
+        if self.no_tags || !self.tag.is_empty() {
+            rule.tags = Some(self.tag.iter().map(Tag::body).collect());
+        }
+        if let Some(Days(days)) = self.expire_days {
+            rule.expiration = days;
+        }
+        if let Some(Days(days)) = self.noncurrent_days {
+            rule.noncurrent_version_expiration = days;
+        }
+        rule.newer_noncurrent_versions =
+            self.keep_noncurrent.map(Whole::short).or(rule.newer_noncurrent_versions);
+        rule.expired_delete_markers = self.remove_expired_markers.or(rule.expired_delete_markers);
+        rule.enabled = self.enabled.or(rule.enabled);
         if self.preview {
             return show_preview(&client, &self.bucket, &rule);
         }
@@ -303,7 +305,7 @@ impl Preview {
     fn run(&self) -> Outcome {
         let client = self.client()?;
         let rule = existing(&client, &self.bucket, &self.rule)?;
-        show_preview(&client, &self.bucket, &Value::Object(rule))
+        show_preview(&client, &self.bucket, &rule)
     }
 }
 
@@ -323,19 +325,28 @@ impl Resume {
 mod tests {
     use super::{Days, Tag, sentence};
     use crate::commands::resources::tags_text;
-    use serde_json::json;
+    use cairn_api::LifecyclePreview;
 
     #[test]
     fn preview_is_a_sentence_with_all_that_would_be_removed() {
-        let mut preview = json!({"complete": true, "current_objects": 1, "current_bytes": 5, "noncurrent_versions": 0,
-            "noncurrent_bytes": 0, "delete_markers": 0, "locked": 0, "next_due_at": null});
+        let mut preview = LifecyclePreview {
+            complete: true,
+            current_objects: 1,
+            current_bytes: 5,
+            noncurrent_versions: 0,
+            noncurrent_bytes: 0,
+            delete_markers: 0,
+            locked: 0,
+            next_due_at: None,
+            sample: Vec::new(),
+        };
         assert_eq!(sentence(&preview), "would remove 1 object (5 B) now\n");
-        preview["noncurrent_versions"] = 2.into();
-        preview["noncurrent_bytes"] = 1024.into();
-        preview["delete_markers"] = 3.into();
-        preview["locked"] = 4.into();
-        preview["complete"] = false.into();
-        preview["next_due_at"] = "2026-11-23T00:00:00.000Z".into();
+        preview.noncurrent_versions = 2;
+        preview.noncurrent_bytes = 1024;
+        preview.delete_markers = 3;
+        preview.locked = 4;
+        preview.complete = false;
+        preview.next_due_at = Some("2026-11-23T00:00:00.000Z".into());
         assert_eq!(
             sentence(&preview),
             "would remove 1 object (5 B), 2 non-current versions (1 KiB (1024 bytes)), 3 delete markers now; 4 versions \
@@ -348,7 +359,7 @@ mod tests {
     fn tags_are_key_and_value() {
         let tag: Tag = "a%3Db=c=d".parse().expect("a tag");
         assert_eq!(tag, Tag("a=b".into(), "c=d".into()));
-        assert_eq!(tags_text(&json!([tag.json(), {"key": "e", "value": ""}])), "a%3Db=c=d, e=");
+        assert_eq!(tags_text(&[tag.body(), Tag("e".into(), String::new()).body()]), "a%3Db=c=d, e=");
         assert!("a".parse::<Tag>().is_err());
     }
 

@@ -2,30 +2,20 @@
 
 use std::str::FromStr;
 
+use cairn_api::RetentionMode;
+
 /// The mode of a retention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LockMode {
-    Governance,
-    Compliance,
-}
-
-impl LockMode {
-    /// Returns the name that the API uses.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Governance => "GOVERNANCE",
-            Self::Compliance => "COMPLIANCE",
-        }
-    }
-}
+pub(crate) struct LockMode(pub(crate) RetentionMode);
 
 impl FromStr for LockMode {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Governance, Self::Compliance]
-            .into_iter()
-            .find(|mode| mode.name().eq_ignore_ascii_case(text))
-            .ok_or("expected governance or compliance")
+        match text.to_ascii_lowercase().as_str() {
+            "governance" => Ok(Self(RetentionMode::Governance)),
+            "compliance" => Ok(Self(RetentionMode::Compliance)),
+            _ => Err("expected governance or compliance"),
+        }
     }
 }

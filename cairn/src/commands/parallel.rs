@@ -5,9 +5,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use serde_json::json;
+
+use crate::client::Client;
 use crate::failure::{Failure, Outcome};
 use crate::output::print_error;
-use crate::quantity::were;
+use crate::output::table::labelled;
+use crate::quantity::{bytes_text, were};
 use crate::terminal::plain;
 
 /// Number of requests at a time. The server commits concurrent changes together.
@@ -68,6 +72,19 @@ impl Batch {
         if self.refused <= SHOWN_MAX {
             print_error(&format!("cairn: {}: {}\n", plain(name), failure.message()));
         }
+    }
+
+    /// Prints how many items were handled, which `done` says, how many bytes they have if that is known, and how many were
+    /// refused.
+    pub(super) fn print(&self, client: &Client, done: &str, bytes: Option<u64>) -> Outcome {
+        let mut body = json!({done: self.done, "refused": self.refused});
+        let mut rows = vec![(done.to_owned(), self.done.to_string())];
+        if let Some(bytes) = bytes {
+            body["bytes"] = bytes.into();
+            rows.push(("size".to_owned(), bytes_text(bytes)));
+        }
+        rows.push(("refused".to_owned(), self.refused.to_string()));
+        client.print(&body, || labelled(&rows))
     }
 
     /// Fails if anything was refused. `noun` names one item, and `done` what was not done with it.

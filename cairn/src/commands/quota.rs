@@ -1,8 +1,8 @@
 //! `cairn quota`: limits the size and the number of objects of a bucket.
 
-use serde_json::{Value, json};
+use cairn_api::{Bucket, ByteQuota, ObjectQuota, QuotaMode, SetQuota};
 
-use crate::client::Request;
+use crate::client::{Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::QUOTAS;
 use crate::failure::{Failure, Outcome};
@@ -41,33 +41,23 @@ impl Set {
     /// The server requires both limits, so one that is not given is read first. A concurrent change of it is lost.
     fn run(&self) -> Outcome {
         let (client, path) = (self.client()?, QUOTAS.path_of(&self.bucket));
-        let requested = [
-            ("bytes", self.bytes.map(|ByteLimit(limit)| limit)),
-            ("objects", self.objects.map(|CountLimit(limit)| limit)),
-        ];
-        let present = match requested.iter().filter(|(_, limit)| limit.is_some()).count() {
-            0 => return Err(Failure::WrongUsage("--bytes or --objects is required".to_owned())),
-            1 => client.call(&Request::get(path.as_str()))?,
-            _ => Value::Null,
+        let present = match (self.bytes, self.objects) {
+            (None, None) => return Err(Failure::WrongUsage("--bytes or --objects is required".to_owned())),
+            (Some(_), Some(_)) => None,
+            _ => {
+                let body = client.call(&Request::get(path.as_str()))?;
+                let bucket: Result<Bucket, Failure> = read(&body);
+                Some(bucket.map_err(|error| format!("{}; nothing was changed", error.message()))?.quota)
+            }
         };
-        let mut quota = json!({});
-        for (name, limit) in requested {
-            quota[name] = match limit {
-                Some(Some(limit)) => json!({"mode": "limit", name: limit}),
-                Some(None) => json!({"mode": "unlimited"}),
-                None => current(&present, name)?,
-            };
-        }
-        QUOTAS.print(&client, &Request::put(path + "/quota").json(&json!({"quota": quota})))
-    }
-}
-
-/// Returns the current limit of a dimension.
-fn current(bucket: &Value, name: &str) -> Result<Value, Failure> {
-    let dimension = &bucket["quota"][name];
-    if dimension["mode"].is_string() {
-        Ok(dimension.clone())
-    } else {
-        Err(format!("the response does not contain the limit on {name}; nothing was changed").into())
+        let (present_bytes, present_objects) = present.map(|quota| (quota.bytes, quota.objects)).unzip();
+        let mode = |limit: Option<u64>| limit.map_or(QuotaMode::Unlimited, |_| QuotaMode::Limit);
+        let bytes = self.bytes.map(|ByteLimit(bytes)| ByteQuota { mode: mode(bytes), bytes });
+        let objects = self.objects.map(|CountLimit(objects)| ObjectQuota { mode: mode(objects), objects });
+        let (Some(bytes), Some(objects)) = (bytes.or(present_bytes), objects.or(present_objects)) else {
+            unreachable!("a limit that is not given was read")
+        };
+        let quota = SetQuota { quota: cairn_api::Quota { bytes, objects } };
+        QUOTAS.print(&client, &Request::put(path + "/quota").json(&quota))
     }
 }

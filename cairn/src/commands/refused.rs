@@ -1,7 +1,7 @@
 //! `cairn refused` and `cairn explain`: the last refused S3 requests, and what would help.
 
+use cairn_api::{MissingRight, QuotaUse, RefusalRule, RefusedRequest, RefusingSetting};
 use cairn_http1::encode_strict;
-use serde_json::Value;
 
 use crate::client::{Request, query, with_query};
 use crate::commands::macros::{command, noun};
@@ -48,21 +48,21 @@ command! {
 /// The route of the refused requests.
 const REQUESTS: &str = "/api/v1/refused-requests";
 
-const COLUMNS: Columns = &[
-    ("time", |request| text(&request["time"])),
-    ("client", |request| text(&request["client"])),
-    ("principal", |request| text(&request["principal"])),
-    ("operation", |request| text(&request["operation"])),
+const COLUMNS: Columns<RefusedRequest> = &[
+    ("time", |request| text(&request.time)),
+    ("client", |request| text(&request.client)),
+    ("principal", |request| text(&request.principal)),
+    ("operation", |request| text(&request.operation)),
     ("resource", resource),
-    ("code", |request| text(&request["code"])),
-    ("request id", |request| text(&request["request_id"])),
+    ("code", |request| text(&request.code)),
+    ("request id", |request| text(&request.request_id)),
 ];
 
 /// Returns `bucket/key`, as far as it is known.
-fn resource(request: &Value) -> String {
-    match (request["bucket"].as_str(), request["key"].as_str()) {
+fn resource(request: &RefusedRequest) -> String {
+    match (&request.bucket, &request.key) {
         (Some(bucket), Some(key)) => plain(&format!("{bucket}/{key}")),
-        _ => text(&request["bucket"]),
+        (bucket, _) => text(bucket),
     }
 }
 
@@ -85,73 +85,53 @@ impl Explain {
         let id = self.request_id.to_ascii_uppercase();
         let path = format!("{REQUESTS}/{}", encode_strict(&id));
         let client = self.client()?;
-        let request = client.call(&Request::get(path))?;
-        client.print(&request, || explanation(&request))
+        client.print_as(&client.call(&Request::get(path))?, explanation)
     }
 }
 
 /// Says in words what was requested, by whom, what decided, and what would help.
-fn explanation(request: &Value) -> String {
-    let operation = match request["operation"].as_str() {
-        Some(operation) => format!("{} ({})", plain(operation), text(&request["method"])),
-        None => text(&request["method"]),
-    };
-    let on = match request["bucket"].as_str() {
-        Some(_) => format!(" on {}", resource(request)),
-        None => String::new(),
-    };
-    let credential = match request["access_key"].as_str() {
-        Some(key) => format!(" with the access key {}", plain(key)),
-        None => String::new(),
-    };
-    let who = match request["principal"].as_str() {
-        Some(principal) => format!("{}{credential}", plain(principal)),
-        None => format!("A client that was not authenticated{credential}"),
-    };
-    let with = request["user_agent"].as_str().map(|agent| format!(", {}", plain(agent))).unwrap_or_default();
-    let mut lines = vec![
-        format!("{who} requested {operation}{on},"),
-        format!("from {}{with}, at {}.", text(&request["client"]), text(&request["time"])),
-        String::new(),
-        format!(
-            "Answer:  {} {}: {}",
-            text(&request["status"]),
-            text(&request["code"]),
-            text(&request["message"])
-        ),
-        format!("Decided: {}", decision(request)),
-    ];
-    if let Some(setting) = setting(&request["setting"]) {
-        lines.push(format!("Setting: {setting}"));
-    }
-    let advice = match request["advice"].as_str() {
-        Some(advice) => plain(advice),
-        None => "The answer says what to change.".to_owned(),
-    };
-    lines.push(format!("Advice:  {advice}"));
-    lines.iter().map(|line| format!("{line}\n")).collect()
+fn explanation(request: &RefusedRequest) -> String {
+    let method = text(&request.method);
+    let operation =
+        request.operation.as_ref().map_or(method.clone(), |name| format!("{} ({method})", plain(name)));
+    let on = request.bucket.as_ref().map_or_else(String::new, |_| format!(" on {}", resource(request)));
+    let key = request.access_key.as_ref();
+    let credential = key.map_or_else(String::new, |key| format!(" with the access key {}", plain(key)));
+    let who = request.principal.as_deref().unwrap_or("A client that was not authenticated");
+    let agent = request.user_agent.as_ref().map_or_else(String::new, |agent| format!(", {}", plain(agent)));
+    let (client, time) = (text(&request.client), text(&request.time));
+    let (status, code, message) = (request.status, text(&request.code), text(&request.message));
+    let setting = request.setting.as_ref().map_or_else(String::new, setting);
+    let advice = request.advice.as_deref().unwrap_or("The answer says what to change.");
+    format!(
+        "{}{credential} requested {operation}{on},\nfrom {client}{agent}, at {time}.\n\nAnswer:  {status} {code}: {message}\n\
+         Decided: {}\n{setting}Advice:  {}\n",
+        plain(who),
+        decision(request),
+        plain(advice)
+    )
 }
 
 /// Says what decided that the request was refused.
-fn decision(request: &Value) -> String {
-    let (right, decided_by) = (&request["right"], &request["decided_by"]);
-    if right.is_object() {
-        return policy_decision(right, decided_by);
+fn decision(request: &RefusedRequest) -> String {
+    let rule = &request.decided_by;
+    if let Some(right) = &request.right {
+        return policy_decision(right, rule);
     }
-    match request["refused_by"].as_str().unwrap_or_default() {
-        "authentication" => match decided_by["credential"].as_str() {
+    match &*request.refused_by {
+        "authentication" => match rule.credential.as_deref() {
             Some("account_disabled") => "the account of the credential is disabled.".to_owned(),
             Some("credential_disabled") => "the credential is disabled.".to_owned(),
             Some("credential_expired") => "the credential has expired.".to_owned(),
             _ => "the signature, or its credential.".to_owned(),
         },
         "policy" => "the policies of the account.".to_owned(),
-        "quota" => format!("the quota of the bucket{}.", quota_use(decided_by)),
-        "object_lock" => lock(decided_by),
-        "cors_rules" => cors_rules(decided_by),
+        "quota" => format!("the quota of the bucket{}.", quota_use(rule)),
+        "object_lock" => lock(rule),
+        "cors_rules" => cors_rules(rule),
         "not_implemented" => "this server does not implement what was requested.".to_owned(),
         "storage" => "the store has no room.".to_owned(),
-        _ => match decided_by["argument"].as_str() {
+        _ => match &rule.argument {
             Some(argument) => format!("the request is not valid: {}.", plain(argument)),
             None => "the request is not valid.".to_owned(),
         },
@@ -159,23 +139,21 @@ fn decision(request: &Value) -> String {
 }
 
 /// Names the statement, and says if the account has other policies since.
-fn policy_decision(right: &Value, decided_by: &Value) -> String {
-    let what = format!("{} on {}", text(&right["action"]), text(&right["resource"]));
-    let was_denied = right["denied_explicitly"] == true;
-    let is_unchanged = decided_by["policies_unchanged"] == true;
-    let statement = &decided_by["statement"];
-    let statement = statement.is_object().then(|| {
-        let number = statement["statement"].as_u64().map_or(0, |index| index + 1);
-        let on = statement["matching_resource"].as_str().map(|on| format!(" (on {})", plain(on)));
-        let (name, id) = (text(&statement["policy_name"]), text(&statement["policy_id"]));
+fn policy_decision(right: &MissingRight, rule: &RefusalRule) -> String {
+    let what = format!("{} on {}", text(&right.action), text(&right.resource));
+    let is_unchanged = rule.policies_unchanged == Some(true);
+    let statement = rule.statement.iter().flatten().next().map(|statement| {
+        let on = statement.matching_resource.as_ref().map(|on| format!(" (on {})", plain(on)));
+        let (name, id) = (text(&statement.policy_name), text(&statement.policy_id));
+        let number = statement.statement + 1;
         format!("statement {number} of the policy {name} ({id}){}", on.unwrap_or_default())
     });
-    let then = match (&statement, was_denied) {
+    let then = match (&statement, right.denied_explicitly) {
         (Some(statement), true) if is_unchanged => return format!("{statement} denies {what}."),
         (_, true) => format!("a policy of the account denies {what}."),
         (_, false) => format!("no policy of the account allows {what}."),
     };
-    let now = match (decided_by["decision_now"].as_str(), statement) {
+    let now = match (rule.decision_now.as_deref(), statement) {
         (Some("account_deleted"), _) => "The account was deleted since.".to_owned(),
         (Some("denied"), Some(statement)) => {
             format!("The policies have changed since: now {statement} denies it.")
@@ -183,7 +161,7 @@ fn policy_decision(right: &Value, decided_by: &Value) -> String {
         (Some("allowed"), Some(statement)) => {
             format!("The policies have changed since: now {statement} allows it.")
         }
-        (Some("no_statement"), _) if is_unchanged => match decided_by["policies_attached"].as_u64() {
+        (Some("no_statement"), _) if is_unchanged => match rule.policies_attached {
             Some(0) => "The account has no policy.".to_owned(),
             Some(count) => format!("The account has {}.", counted(count, "policy")),
             None => return then,
@@ -197,31 +175,31 @@ fn policy_decision(right: &Value, decided_by: &Value) -> String {
 }
 
 /// Returns what of a quota is used; empty if it is not known.
-fn quota_use(decided_by: &Value) -> String {
-    let of = |member: &Value, unit: &str| {
-        let (limit, used) = (member["limit"].as_u64()?, member["used"].as_u64()?);
-        Some(format!("{used} of {limit} {unit} were used"))
+fn quota_use(rule: &RefusalRule) -> String {
+    let of = |dimension: &Option<QuotaUse>, unit: &str| {
+        let QuotaUse { limit, used } = dimension.as_ref()?;
+        limit.map(|limit| format!("{used} of {limit} {unit} were used"))
     };
-    let limits = [of(&decided_by["bytes"], "bytes"), of(&decided_by["objects"], "objects")];
-    let limits: Vec<_> = limits.into_iter().flatten().collect();
+    let limits: Vec<_> =
+        [of(&rule.bytes, "bytes"), of(&rule.objects, "objects")].into_iter().flatten().collect();
     if limits.is_empty() { String::new() } else { format!(": {}", limits.join(", ")) }
 }
 
 /// Names the lock of a version.
-fn lock(decided_by: &Value) -> String {
-    let mode = decided_by["mode"].as_str();
-    let retention = mode.map(|mode| format!("{mode} retention until {}", text(&decided_by["retain_until"])));
-    let hold = (decided_by["legal_hold"] == true).then(|| "a legal hold".to_owned());
+fn lock(rule: &RefusalRule) -> String {
+    let mode = rule.mode.iter().flatten().next();
+    let retention = mode.map(|mode| format!("{} retention until {}", plain(mode), text(&rule.retain_until)));
+    let hold = (rule.legal_hold == Some(true)).then(|| "a legal hold".to_owned());
     let locks: Vec<_> = [retention, hold].into_iter().flatten().collect();
     if locks.is_empty() {
         return "retention or a legal hold of the version.".to_owned();
     }
-    format!("{} of the version {}.", locks.join(" and "), text(&decided_by["version_id"]))
+    format!("{} of the version {}.", locks.join(" and "), text(&rule.version_id))
 }
 
 /// Says which part of the request no CORS rule allows.
-fn cors_rules(decided_by: &Value) -> String {
-    match (decided_by["not_allowed"].as_str(), decided_by["rules"].as_u64()) {
+fn cors_rules(rule: &RefusalRule) -> String {
+    match (rule.not_allowed.iter().flatten().next().map(String::as_str), rule.rules) {
         (Some("bucket"), _) => "the bucket does not exist, so it has no CORS rules.".to_owned(),
         (_, Some(0)) => "the bucket has no CORS rules.".to_owned(),
         (Some("origin"), Some(count)) => {
@@ -238,20 +216,31 @@ fn cors_rules(decided_by: &Value) -> String {
 }
 
 /// Names a key of the configuration with its value and the one that would help.
-fn setting(setting: &Value) -> Option<String> {
-    let name = setting["name"].as_str()?;
-    let value = match setting["value"].as_str() {
+fn setting(RefusingSetting { name, value, would_help }: &RefusingSetting) -> String {
+    let value = match value.as_deref() {
         None | Some("") => "not set".to_owned(),
         Some(value) => format!("\"{}\"", plain(value)),
     };
-    let would_help = text(&setting["would_help"]);
-    Some(format!("{} is {value}; what would help: {would_help}.", plain(name)))
+    format!("Setting: {} is {value}; what would help: {}.\n", plain(name), text(would_help))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::client::read;
+    use serde_json::{Value, json};
+
+    /// Returns a request of which only this is known.
+    fn request(known: Value) -> RefusedRequest {
+        let mut request = json!({
+            "time": "T", "request_id": "1F", "client": "::1", "method": "GET", "status": 403, "code": "C", "message": "M",
+            "refused_by": "request", "decided_by": {"kind": "request"},
+        });
+        for (name, value) in known.as_object().into_iter().flatten() {
+            request[name] = value.clone();
+        }
+        read(&request).expect("a refused request")
+    }
 
     #[test]
     fn explanation_says_who_what_why_and_what_helps() {
@@ -262,7 +251,7 @@ mod tests {
             "right": {"action": "s3:GetObject", "resource": "bucket:photos/a", "denied_explicitly": false},
             "advice": "Attach a policy.",
         });
-        let text = explanation(&request);
+        let text = explanation(&self::request(request));
         assert!(!text.contains('\u{1b}'), "control characters of a client");
         for part in [
             "account:backup with the access key AK requested GetObject (GET) on photos/a",
@@ -281,7 +270,7 @@ mod tests {
         let said = |denied: bool, decided_by: Value| {
             let right =
                 json!({"action": "s3:GetObject", "resource": "bucket:b/k", "denied_explicitly": denied});
-            decision(&json!({"refused_by": "policy", "right": right, "decided_by": decided_by}))
+            decision(&request(json!({"refused_by": "policy", "right": right, "decided_by": decided_by})))
         };
         let policies = |unchanged: bool, now: &str, statement: Value| {
             json!({"kind": "policy", "policies_unchanged": unchanged, "decision_now": now, "policies_attached": 2,
@@ -316,7 +305,7 @@ mod tests {
     #[test]
     fn other_rules_are_named_with_their_values() {
         let said = |refused_by: &str, decided_by: Value| {
-            decision(&json!({"refused_by": refused_by, "right": null, "decided_by": decided_by}))
+            decision(&request(json!({"refused_by": refused_by, "right": null, "decided_by": decided_by})))
         };
         let quota = json!({"kind": "quota", "bytes": {"limit": 100, "used": 60}, "objects": {"limit": null, "used": 1}});
         assert_eq!(said("quota", quota), "the quota of the bucket: 60 of 100 bytes were used.");
@@ -339,8 +328,8 @@ mod tests {
         assert_eq!(said("authentication", expired), "the credential has expired.");
         assert!(said("request", json!({"kind": "request", "argument": "max-keys"})).ends_with("max-keys."));
         let strict = json!({"name": "s3.compatibility", "value": "strict", "would_help": "extended"});
-        assert_eq!(setting(&strict).unwrap(), "s3.compatibility is \"strict\"; what would help: extended.");
-        assert_eq!(setting(&Value::Null), None);
+        let said = setting(&read(&strict).expect("a setting"));
+        assert_eq!(said, "Setting: s3.compatibility is \"strict\"; what would help: extended.\n");
     }
 
     #[test]
@@ -350,7 +339,7 @@ mod tests {
             "operation": null, "bucket": null, "key": null, "status": 501, "code": "NotImplemented", "message": "M",
             "refused_by": "not_implemented", "right": null, "advice": null,
         });
-        let text = explanation(&request);
+        let text = explanation(&self::request(request));
         assert!(
             text.starts_with("A client that was not authenticated requested GET,\nfrom ::1, at T.\n"),
             "{text}"

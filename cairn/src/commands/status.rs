@@ -1,10 +1,12 @@
 //! `cairn status`: shows the readiness of a server, and its version and capabilities.
 
 use argh::{ArgsInfo, FromArgs};
+use cairn_api::{Readiness, SystemInfo};
+use serde::Serialize;
 use serde_json::{Value, json};
 use ureq::http::StatusCode;
 
-use crate::client::{Address, Client, Request};
+use crate::client::{Address, Client, Request, read};
 use crate::failure::Outcome;
 use crate::output::print_error;
 use crate::output::table::{labelled, text, words};
@@ -30,15 +32,15 @@ impl Status {
         let client = Client::new(self.endpoint.as_ref(), self.json)?;
         let response = client.call_public(&Request::get("/ready"))?;
         let readiness = match (&response.body, response.status) {
-            (Some(body), StatusCode::OK | StatusCode::SERVICE_UNAVAILABLE) if body["status"].is_string() => {
-                body
-            }
-            _ => return Err(client.unexpected_response(&response)),
+            (Some(body), StatusCode::OK | StatusCode::SERVICE_UNAVAILABLE) => read(body).ok().zip(Some(body)),
+            _ => None,
         };
+        let Some((readiness, body)) = readiness else { return Err(client.unexpected_response(&response)) };
         let called = client.has_token().then(|| client.call(&Request::get("/api/v1/system/info")));
         let info = called.as_ref().and_then(|called| called.as_ref().ok());
-        client.print(&json!({"readiness": readiness, "system": info}), || {
-            readiness_text(readiness) + &info.map(info_text).unwrap_or_default()
+        let known = info.map(read::<SystemInfo>).transpose()?;
+        client.print(&json!({"readiness": body, "system": info}), || {
+            readiness_text(&readiness) + &known.as_ref().map(info_text).unwrap_or_default()
         })?;
         if let Some(Err(failure)) = &called {
             print_error(&format!("cairn: no system information: {}\n", failure.message()));
@@ -47,30 +49,33 @@ impl Status {
     }
 }
 
-fn readiness_text(readiness: &Value) -> String {
-    let mut rows = vec![("status".to_owned(), words(&readiness["status"]))];
-    rows.extend(indented(&readiness["subsystems"]));
-    if readiness["reason"].is_string() {
-        rows.push(("reason".to_owned(), text(&readiness["reason"])));
-    }
-    for (name, notice) in readiness["notices"].as_object().into_iter().flatten() {
-        rows.push(("notice".to_owned(), format!("{}: {}", plain(name), text(notice))));
-    }
+fn readiness_text(Readiness { status, subsystems, reason, notices }: &Readiness) -> String {
+    let mut rows = vec![("status".to_owned(), words(status))];
+    rows.extend(indented(subsystems));
+    rows.extend(reason.as_ref().map(|reason| ("reason".to_owned(), text(reason))));
+    let notice = |(name, notice): (&String, &String)| {
+        ("notice".to_owned(), format!("{}: {}", plain(name), text(notice)))
+    };
+    rows.extend(notices.iter().map(notice));
     labelled(&rows)
 }
 
-fn info_text(info: &Value) -> String {
-    let mut rows: Vec<_> = ["name", "version"].map(|name| (name.to_owned(), text(&info[name]))).into();
-    rows.push(("S3 mode".to_owned(), text(&info["s3_compatibility"])));
-    rows.push(("capabilities".to_owned(), String::new()));
-    rows.extend(indented(&info["capabilities"]));
+fn info_text(info: &SystemInfo) -> String {
+    let mut rows = vec![
+        ("name".to_owned(), text(&info.name)),
+        ("version".to_owned(), text(&info.version)),
+        ("S3 mode".to_owned(), text(&info.s3_compatibility)),
+        ("capabilities".to_owned(), String::new()),
+    ];
+    rows.extend(indented(&info.capabilities));
     labelled(&rows)
 }
 
 /// Returns a row for each member.
-fn indented(members: &Value) -> impl Iterator<Item = (String, String)> {
-    let members = members.as_object().into_iter().flatten();
-    members.map(|(name, value)| (format!("  {}", plain(name).replace('_', " ")), words(value)))
+fn indented<T: Serialize>(members: &T) -> Vec<(String, String)> {
+    let row =
+        |(name, value): (&String, &Value)| (format!("  {}", plain(name).replace('_', " ")), words(value));
+    json!(members).as_object().into_iter().flatten().map(row).collect()
 }
 
 #[cfg(test)]
@@ -80,17 +85,25 @@ mod tests {
     #[test]
     fn status_is_shown_without_control_characters() {
         let body = json!({"status": "not_ready", "subsystems": {"storage": "not_ready", "meta\u{1b}[2Jdata": "ready"}});
-        let text = readiness_text(&body);
+        let text = readiness_text(&read(&body).expect("a readiness"));
         assert_eq!(text, "status:        not ready\n  meta[2Jdata: ready\n  storage:     not ready\n");
         let body = json!({"status": "not_ready", "reason": "too\u{1b} new"});
-        let text = readiness_text(&body);
+        let text = readiness_text(&read(&body).expect("a readiness"));
         assert_eq!(text, "status: not ready\nreason: too new\n");
         let body = json!({"status": "ready", "notices": {"disk": "nearly\u{1b} full"}});
-        assert_eq!(readiness_text(&body), "status: ready\nnotice: disk: nearly full\n");
-        let info = json!({"name": "cairn", "version": "1.2.3", "s3_compatibility": "strict", "capabilities": {"versioning": false}});
         assert_eq!(
-            info_text(&info),
-            "name:         cairn\nversion:      1.2.3\nS3 mode:      strict\ncapabilities:\n  versioning: no\n"
+            readiness_text(&read(&body).expect("a readiness")),
+            "status: ready\nnotice: disk: nearly full\n"
         );
+        let capabilities = json!({
+            "versioning": true, "webhooks": true, "events": true, "lifecycle": true, "sharing": true, "object_browser": true,
+            "erasure_coding": false,
+        });
+        let info = json!({
+            "name": "cairn", "version": "1.2.3", "status": "ready", "s3_compatibility": "strict", "capabilities": capabilities,
+        });
+        let text = info_text(&read(&info).expect("information"));
+        let begin = "name:             cairn\nversion:          1.2.3\nS3 mode:          strict\ncapabilities:\n  erasure coding: no\n";
+        assert!(text.starts_with(begin), "{text}");
     }
 }

@@ -1,15 +1,15 @@
 //! `cairn token`: manages the tokens of the management plane.
 
-use serde_json::json;
+use cairn_api::{CreateManagementToken, NewManagementToken};
 
 use crate::choice::choice;
-use crate::client::Request;
+use crate::client::{Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::TOKENS;
 use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::quantity::Duration;
-use crate::terminal::word;
+use crate::terminal::plain;
 
 noun! {
     /// Manage the tokens of the management plane.
@@ -47,31 +47,30 @@ choice! {
     Role = "system_admin" | "storage_admin" | "auditor"
 }
 
-const CREATED: Columns = &[
-    ("id", |body| text(&body["management_token"]["id"])),
-    ("name", |body| text(&body["management_token"]["name"])),
-    ("role", |body| text(&body["management_token"]["role"])),
-    ("expires", |body| text(&body["management_token"]["expires_at"])),
-    ("token", |body| text(&body["token"])),
+const CREATED: Columns<NewManagementToken> = &[
+    ("id", |new| text(&new.management_token.id)),
+    ("name", |new| text(&new.management_token.name)),
+    ("role", |new| text(&new.management_token.role)),
+    ("expires", |new| text(&new.management_token.expires_at)),
+    ("token", |new| text(&new.token)),
 ];
 
 impl Create {
     fn run(&self) -> Outcome {
-        let mut request = json!({"name": self.name, "role": self.role.0});
-        if let Some(Duration { seconds }) = self.expires_in {
-            request["expires_in_seconds"] = seconds.into();
-        }
+        let request = CreateManagementToken {
+            name: self.name.clone().into(),
+            role: self.role.0.into(),
+            expires_in_seconds: self.expires_in.map(|Duration { seconds }| seconds),
+        };
         let client = self.client()?;
         let body = client.call(&Request::post(TOKENS.path).json(&request))?;
-        if !body["token"].is_string() {
-            return Err("the response contains no token".into());
-        }
-        let id = word(&body["management_token"]["id"]);
+        let new: NewManagementToken = read(&body)?;
+        let id = plain(&new.management_token.id);
         let lost = format!(
             "the management token {id} was created but is lost; `cairn token delete {id}` deletes it"
         );
         let text = || {
-            record(CREATED, &body)
+            record(CREATED, &new)
                 + "\nThe token is shown only once: store it now. Commands read it from SERVICE_MANAGEMENT_TOKEN.\n"
         };
         client.print_secret(&body, text, &lost)

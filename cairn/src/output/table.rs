@@ -1,18 +1,23 @@
 //! Formats a server's responses: lists as columns, records as labelled lines.
 
+use std::ops::Deref;
+
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::quantity;
 use crate::terminal::{plain, word};
 
-/// Labels, each with a function that returns its text for a record.
-pub(crate) type Columns = &'static [(&'static str, fn(&Value) -> String)];
+/// A label, with a function that returns its text for a record.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
+/// The columns of a list, or the lines of a record.
+pub(crate) type Columns<T> = &'static [Column<T>];
 
 /// Shown for a missing value.
 const NOTHING: &str = "-";
 
 /// Formats records as aligned columns under their labels.
-pub(crate) fn table(columns: Columns, records: &[Value]) -> String {
+pub(crate) fn table<T>(columns: &[Column<T>], records: &[T]) -> String {
     let labels = columns.iter().map(|(label, _)| label.to_uppercase()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(labels)
         .chain(records.iter().map(|record| columns.iter().map(|(_, text)| text(record)).collect()))
@@ -29,9 +34,13 @@ pub(crate) fn table(columns: Columns, records: &[Value]) -> String {
 }
 
 /// Formats one record, with a line for each label and the values aligned.
-pub(crate) fn record(columns: Columns, record: &Value) -> String {
-    let rows: Vec<_> = columns.iter().map(|(label, text)| ((*label).to_owned(), text(record))).collect();
-    labelled(&rows)
+pub(crate) fn record<T>(columns: &[Column<T>], record: &T) -> String {
+    labelled(&lines(columns, record))
+}
+
+/// Returns the labels of a record with their texts.
+pub(crate) fn lines<T>(columns: &[Column<T>], record: &T) -> Vec<(String, String)> {
+    columns.iter().map(|(label, text)| ((*label).to_owned(), text(record))).collect()
 }
 
 /// Formats lines of labels and aligned values.
@@ -43,34 +52,39 @@ pub(crate) fn labelled(rows: &[(String, String)]) -> String {
 }
 
 /// Formats a value; booleans become yes and no.
-pub(crate) fn text(value: &Value) -> String {
-    match value {
+pub(crate) fn text<T: Serialize + ?Sized>(value: &T) -> String {
+    match json(value) {
         Value::Null => NOTHING.to_owned(),
-        Value::Bool(is_so) => (if *is_so { "yes" } else { "no" }).to_owned(),
-        Value::String(empty) if plain(empty).is_empty() => NOTHING.to_owned(),
-        other => word(other),
+        Value::Bool(is_so) => (if is_so { "yes" } else { "no" }).to_owned(),
+        Value::String(empty) if plain(&empty).is_empty() => NOTHING.to_owned(),
+        other => word(&other),
     }
 }
 
+/// Returns a value as it is written in JSON.
+fn json<T: Serialize + ?Sized>(value: &T) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
 /// Formats a name of the API in words: `not_ready` becomes `not ready`.
-pub(crate) fn words(value: &Value) -> String {
+pub(crate) fn words<T: Serialize + ?Sized>(value: &T) -> String {
     text(value).replace('_', " ")
 }
 
 /// Formats a number of bytes with a unit.
-pub(crate) fn bytes(value: &Value) -> String {
-    value.as_u64().map_or_else(|| text(value), quantity::bytes_text)
+pub(crate) fn bytes<T: Serialize + ?Sized>(value: &T) -> String {
+    json(value).as_u64().map_or_else(|| text(value), quantity::bytes_text)
 }
 
 /// Formats a list of texts.
-pub(crate) fn joined(texts: &Value, separator: &str) -> String {
-    let texts: Vec<String> = texts.as_array().into_iter().flatten().map(word).collect();
+pub(crate) fn joined<T: Deref<Target = str>>(texts: &[T], separator: &str) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| plain(text)).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(separator) }
 }
 
-/// Formats a dimension of a quota: its limit, or its mode if there is none.
-pub(crate) fn limit(dimension: &Value, name: &str, number: fn(&Value) -> String) -> String {
-    if dimension["mode"] == "limit" { number(&dimension[name]) } else { text(&dimension["mode"]) }
+/// Formats a limit of a quota.
+pub(crate) fn limit(limit: Option<u64>, number: fn(&u64) -> String) -> String {
+    limit.map_or_else(|| "unlimited".to_owned(), |limit| number(&limit))
 }
 
 #[cfg(test)]
@@ -78,7 +92,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const COLUMNS: Columns = &[
+    const COLUMNS: Columns<Value> = &[
         ("name", |one| text(&one["name"])),
         ("size", |one| bytes(&one["size"])),
         ("on", |one| text(&one["on"])),

@@ -21,7 +21,7 @@ fn status_shows_readiness_and_with_a_token_more() {
     assert_eq!((code, stdout.as_str()), (Some(0), "status: ready\n"), "the service is ready");
     assert!(stderr.contains("UNAUTHENTICATED") && !stderr.contains(TOKEN), "{stderr}");
 
-    assert_eq!(server.stop(), Some(0));
+    assert_eq!(server.stop_and_close(), Some(0));
     let (code, stdout, stderr) = run(&arguments, &Variables::new());
     assert_eq!((code, stdout.as_str()), (Some(3), ""), "no server responds");
     assert!(stderr.contains("cannot be reached") && stderr.contains("--endpoint"), "{stderr}");

@@ -31,10 +31,19 @@ fn closed() -> Stdio {
 }
 
 fn created(what: &str) -> Value {
-    let credential = json!({"id": ID, "access_key": "AK", "secret_key": "SK"});
+    let credential = json!({
+        "id": ID, "access_key": "AK", "secret_key": "SK", "enabled": true, "temporary": false, "created_at": "t",
+    });
     match what {
-        "token" => json!({"token": "mt", "management_token": {"id": ID, "name": "lost", "role": "auditor"}}),
-        _ => json!({"service_account": {"id": ID, "name": "lost"}, "credential": credential}),
+        "token" => {
+            json!({"token": "mt", "management_token": {"id": ID, "name": "lost", "role": "auditor", "created_at": "t"}})
+        }
+        _ => json!({
+            "service_account": {
+                "id": ID, "name": "lost", "description": "", "created_at": "t", "enabled": true, "credentials": [], "policies": [],
+            },
+            "credential": credential,
+        }),
     }
 }
 
@@ -101,8 +110,15 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
+fn proof() -> Value {
+    json!({"payload": {}, "algorithm": "ed25519", "public_key": "k", "signature": "x"})
+}
+
 fn verified(status: &str) -> Vec<u8> {
-    answer(200, &json!({"status": status, "version_id": "7", "proof": {"signature": "x"}}).to_string())
+    let body = json!({
+        "bucket": "b", "key": "k", "version_id": "7", "size": 5, "status": status, "blocks_checked": 1, "proof": proof(),
+    });
+    answer(200, &body.to_string())
 }
 
 /// The file was opened after the response: if its folder did not exist, days of verification were lost, and not even the result
@@ -124,9 +140,9 @@ fn an_unwritable_proof_is_reported_before_the_verification() {
 #[test]
 fn a_file_is_replaced_only_by_a_complete_proof() {
     let folder = tempfile::tempdir().unwrap();
-    let (proof, link) = (folder.path().join("proof.json"), folder.path().join("link"));
-    std::fs::write(&proof, "of last year").unwrap();
-    std::os::unix::fs::symlink(&proof, &link).unwrap();
+    let (file, link) = (folder.path().join("proof.json"), folder.path().join("link"));
+    std::fs::write(&file, "of last year").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
     let arguments = ["verify", "object", "b", "k", "--proof", link.to_str().unwrap()];
     let nothing = answer(200, r#"{"status": "ok"}"#);
     let server = Scripted::start(vec![
@@ -135,19 +151,19 @@ fn a_file_is_replaced_only_by_a_complete_proof() {
         verified("corrupt"),
         verified("ok"),
     ]);
-    for refused in ["NOT_READY", "the response contains none"] {
+    for refused in ["NOT_READY", "the response is not"] {
         let (code, stderr) = ask(&server, &arguments, Stdio::null());
         assert_eq!(code, Some(1));
         assert!(stderr.contains(refused), "{stderr}");
-        assert_eq!(read_to_string(&proof).unwrap(), "of last year");
+        assert_eq!(read_to_string(&file).unwrap(), "of last year");
     }
     // A proof of damage is written too, even if the result could not be printed.
     assert_eq!(ask(&server, &arguments, Stdio::null()).0, Some(1));
-    let kept = || serde_json::from_str::<Value>(&read_to_string(&proof).unwrap()).ok();
-    assert_eq!(kept(), Some(json!({"signature": "x"})));
-    std::fs::write(&proof, "").unwrap();
+    let kept = || serde_json::from_str::<Value>(&read_to_string(&file).unwrap()).ok();
+    assert_eq!(kept(), Some(proof()));
+    std::fs::write(&file, "").unwrap();
     assert_eq!(ask(&server, &arguments, full()).0, Some(1));
-    assert_eq!(kept(), Some(json!({"signature": "x"})));
+    assert_eq!(kept(), Some(proof()));
     assert_eq!(files(folder.path()), ["link", "proof.json"]);
     assert!(link.is_symlink());
 }

@@ -1,7 +1,8 @@
 //! A server process for tests, with a clean environment and free ports. It ends with the test.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -143,6 +144,19 @@ impl Server {
     /// Waits for the end. Returns the exit code, or `None` if a signal ended it.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         wait(&mut self.child).code()
+    }
+
+    /// Like [`Self::stop`], and waits until the management plane's port refuses connections: the kernel closes the sockets of a
+    /// process with io_uring a moment after its end.
+    pub(crate) fn stop_and_close(self) -> Option<i32> {
+        let address = self.management.clone();
+        let code = self.stop();
+        let deadline = Instant::now() + PATIENCE;
+        while !TcpStream::connect(&address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            assert!(Instant::now() < deadline, "the port stays open");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        code
     }
 
     /// Sends SIGTERM and returns the exit code.

@@ -1,8 +1,9 @@
 //! `cairn bucket cors`: shows, replaces or removes the CORS rules of a bucket.
 
+use cairn_api::{CorsRule, CorsRules};
 use serde_json::Value;
 
-use crate::client::{Client, Request, rows};
+use crate::client::{Client, Request};
 use crate::commands::macros::command;
 use crate::commands::resources::BUCKETS;
 use crate::document::DocumentKind;
@@ -31,18 +32,17 @@ command! {
 
 const DOCUMENT: DocumentKind = DocumentKind { noun: "CORS rules", command: "bucket cors" };
 
-const RULES: Columns = &[
-    ("id", |rule| text(&rule["id"])),
-    ("origins", |rule| joined(&rule["allowed_origins"], ", ")),
-    ("methods", |rule| joined(&rule["allowed_methods"], ", ")),
-    ("headers", |rule| joined(&rule["allowed_headers"], ", ")),
-    ("exposed", |rule| joined(&rule["expose_headers"], ", ")),
-    ("seconds", |rule| text(&rule["max_age_seconds"])),
+const RULES: Columns<CorsRule> = &[
+    ("id", |rule| text(&rule.id)),
+    ("origins", |rule| joined(&rule.allowed_origins, ", ")),
+    ("methods", |rule| joined(&rule.allowed_methods, ", ")),
+    ("headers", |rule| joined(&rule.allowed_headers, ", ")),
+    ("exposed", |rule| joined(&rule.expose_headers, ", ")),
+    ("seconds", |rule| text(&rule.max_age_seconds)),
 ];
 
 fn print(client: &Client, body: &Value) -> Outcome {
-    let rules = rows(body, "rules")?;
-    client.print(body, || {
+    client.print_as(body, |CorsRules { rules }| {
         if rules.is_empty() {
             "no CORS rules: no web page of another origin may use the bucket\n".to_owned()
         } else {

@@ -2,11 +2,12 @@
 //!
 //! Versions that are not current go first. So no deletion makes an older version current, which a quota could refuse.
 
+use cairn_api::{BucketContents, ObjectVersion, Upload};
 use cairn_http1::{encode_path, encode_strict};
 use serde_json::{Value, json};
 
 use crate::client::pages::{Pages, UPLOADS, VERSIONS};
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, read};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
@@ -30,7 +31,7 @@ command! {
     }
 }
 
-const DELETED: Columns = &[
+const DELETED: Columns<Value> = &[
     ("versions deleted", |body| text(&body["deleted_versions"])),
     ("delete markers deleted", |body| text(&body["deleted_delete_markers"])),
     ("uploads aborted", |body| text(&body["aborted_uploads"])),
@@ -70,26 +71,21 @@ impl Emptied {
 
 /// Deletes the content of a bucket after a confirmation. `what` completes "This … the bucket".
 pub(super) fn empty(client: &Client, name: &str, what: &str, is_confirmed: bool) -> Result<Emptied, Failure> {
-    let contents = client.call(&Request::get(BUCKETS.path_of(name) + "/contents"))?;
-    let number = |member: &str| contents[member].as_u64();
-    let numbers =
-        [number("versions"), number("delete_markers"), number("multipart_uploads"), number("version_bytes")];
-    let [Some(versions), Some(markers), Some(uploads), Some(bytes)] = numbers else {
-        return Err("the response does not say what the bucket contains; nothing was deleted".into());
-    };
-    let total = versions.saturating_add(markers).saturating_add(uploads);
+    let BucketContents { objects, versions, version_bytes, delete_markers, multipart_uploads, .. } =
+        read(&client.call(&Request::get(BUCKETS.path_of(name) + "/contents"))?)?;
+    let total = versions.saturating_add(delete_markers).saturating_add(multipart_uploads);
     if total > 0 {
-        let size = bytes_text(bytes);
+        let size = bytes_text(version_bytes);
         let name = plain(name);
         let text = format!(
             "This permanently {what} the bucket {name}: {} ({size}), {} and {}.",
             counted(versions, "version"),
-            counted(markers, "delete marker"),
-            counted(uploads, "unfinished upload")
+            counted(delete_markers, "delete marker"),
+            counted(multipart_uploads, "unfinished upload")
         );
         confirm(&text, &name, is_confirmed)?;
     }
-    let has_older = versions.saturating_add(markers) > contents["objects"].as_u64().unwrap_or(0);
+    let has_older = versions.saturating_add(delete_markers) > objects;
     let mut deletion = Deletion { client, name, progress: Progress::count(total), batch: Batch::default() };
     let older = if has_older { deletion.versions(false)? } else { Deleted::default() };
     let current = deletion.versions(true)?;
@@ -123,14 +119,15 @@ struct Deletion<'c> {
 impl Deletion<'_> {
     /// Deletes the versions and delete markers that are current, or those that are not.
     fn versions(&mut self, is_current: bool) -> Result<Deleted, Failure> {
-        let is_marker = |version: &Value| version["is_delete_marker"] == true;
         let mut deleted = Deleted::default();
         let mut pages = Pages::of_bucket(self.client, VERSIONS, self.name, "", None);
-        while let Some(mut found) = pages.next_entries()? {
-            found.retain(|version| (version["is_latest"] == true) == is_current);
-            let (markers, versions): (Vec<_>, Vec<_>) = found.into_iter().partition(is_marker);
-            deleted.versions += self.delete(&versions, "object-versions", "version_id")?;
-            deleted.markers += self.delete(&markers, "object-versions", "version_id")?;
+        while let Some(mut found) = pages.next_entries::<ObjectVersion>()? {
+            found.retain(|version| version.is_latest == is_current);
+            let (markers, versions): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|version| version.is_delete_marker);
+            let names = |version: &ObjectVersion| (version.key.to_string(), version.version_id.to_string());
+            deleted.versions += self.delete(&versions, "object-versions", "version_id", names)?;
+            deleted.markers += self.delete(&markers, "object-versions", "version_id", names)?;
         }
         Ok(deleted)
     }
@@ -139,26 +136,30 @@ impl Deletion<'_> {
     fn uploads(&mut self) -> Result<u64, Failure> {
         let mut aborted = 0;
         let mut pages = Pages::of_bucket(self.client, UPLOADS, self.name, "", None);
-        while let Some(found) = pages.next_entries()? {
-            aborted += self.delete(&found, "multipart-uploads", "upload_id")?;
+        while let Some(found) = pages.next_entries::<Upload>()? {
+            let names = |upload: &Upload| (upload.key.to_string(), upload.upload_id.to_string());
+            aborted += self.delete(&found, "multipart-uploads", "upload_id", names)?;
         }
         Ok(aborted)
     }
 
-    /// Deletes the entries of a list by their ids. Returns how many were deleted.
-    fn delete(&mut self, entries: &[Value], route: &str, id: &str) -> Result<u64, Failure> {
+    /// Deletes the entries of a list, of which `names` returns key and id. Returns how many were deleted.
+    fn delete<T: Sync>(
+        &mut self,
+        entries: &[T],
+        route: &str,
+        parameter: &str,
+        names: impl Fn(&T) -> (String, String) + Sync,
+    ) -> Result<u64, Failure> {
         let before = self.batch.done;
-        let name = |entry: &Value| {
-            let [key, id] = ["key", id].map(|member| entry[member].as_str().unwrap_or_default());
+        let shown = |entry: &T| {
+            let (key, id) = names(entry);
             format!("{key}, {id}")
         };
-        self.batch.run(entries, name, |entry| {
+        self.batch.run(entries, shown, |entry| {
             self.progress.add(1);
-            let (Some(key), Some(value)) = (entry["key"].as_str(), entry[id].as_str()) else {
-                return Err("the response contains an entry without key or id".into());
-            };
-            let bucket = BUCKETS.path_of(self.name);
-            let path = format!("{bucket}/{route}/{}?{id}={}", encode_path(key), encode_strict(value));
+            let (bucket, (key, id)) = (BUCKETS.path_of(self.name), names(entry));
+            let path = format!("{bucket}/{route}/{}?{parameter}={}", encode_path(&key), encode_strict(&id));
             self.client.call(&Request::delete(path)).map(drop)
         })?;
         Ok(self.batch.done - before)

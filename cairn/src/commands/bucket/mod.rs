@@ -6,13 +6,13 @@ mod object_lock;
 
 use std::str::FromStr;
 
-use serde_json::{Value, json};
+use cairn_api::{BucketContents, CreateBucket, SetVersioning, VersioningState};
 
-use crate::client::Request;
+use crate::client::{Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
-use crate::output::table::{Columns, text};
+use crate::output::table::{Columns, bytes, labelled, lines, text};
 use cors::Cors;
 use empty::Empty;
 use object_lock::ObjectLock;
@@ -79,37 +79,34 @@ command! {
     }
 }
 
-/// The states that versioning can be set to.
+/// A state that versioning can be set to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    Enabled,
-    Suspended,
-}
+struct State(VersioningState);
 
 impl FromStr for State {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "enabled" => Ok(Self::Enabled),
-            "suspended" => Ok(Self::Suspended),
+            "enabled" => Ok(Self(VersioningState::Enabled)),
+            "suspended" => Ok(Self(VersioningState::Suspended)),
             _ => Err("expected enabled or suspended; versioning cannot be removed once it was enabled"),
         }
     }
 }
 
-const CREATED: Columns = &[
-    ("name", |bucket| text(&bucket["name"])),
-    ("created", |bucket| text(&bucket["created_at"])),
-    ("versioning", |bucket| text(&bucket["versioning"])),
-    ("object lock", |bucket| text(&bucket["object_lock"])),
+const CONTENTS: Columns<BucketContents> = &[
+    ("versions", |contents| text(&contents.versions)),
+    ("size of versions", |contents| bytes(&contents.version_bytes)),
+    ("delete markers", |contents| text(&contents.delete_markers)),
+    ("unfinished uploads", |contents| text(&contents.multipart_uploads)),
+    ("size of uploads", |contents| bytes(&contents.multipart_bytes)),
 ];
 
 impl Create {
     fn run(&self) -> Outcome {
-        let request =
-            Request::post(BUCKETS.path).json(&json!({"name": self.name, "object_lock": self.object_lock}));
-        self.client()?.show(&request, CREATED)
+        let request = CreateBucket { name: self.name.clone().into(), object_lock: self.object_lock };
+        BUCKETS.print(&self.client()?, &Request::post(BUCKETS.path).json(&request))
     }
 }
 
@@ -119,20 +116,25 @@ impl Show {
         let client = self.client()?;
         let mut body = client.call(&Request::get(BUCKETS.path_of(&self.name)))?;
         body["contents"] = client.call(&Request::get(BUCKETS.path_of(&self.name) + "/contents"))?;
-        client.print(&body, || (BUCKETS.shown)(&body))
+        let contents: BucketContents = read(&body["contents"])?;
+        client.print_as(&body, |bucket: &cairn_api::Bucket| {
+            let own = |labels| lines(&BUCKETS.select(labels), bucket);
+            let before = own("name, created, versioning, object lock, objects, size");
+            let limits = own("objects limit, size limit");
+            labelled(&[before, lines(CONTENTS, &contents), limits].concat())
+        })
     }
 }
 
 impl Versioning {
     fn run(&self) -> Outcome {
-        const VERSIONING: Columns = &[("versioning", |answer: &Value| text(&answer["versioning"]))];
+        const SHOWN: Columns<cairn_api::Versioning> = &[("versioning", |found| text(&found.versioning))];
         let path = BUCKETS.path_of(&self.name) + "/versioning";
         let request = match self.state {
             None => Request::get(path),
-            Some(State::Enabled) => Request::put(path).json(&json!({"versioning": "Enabled"})),
-            Some(State::Suspended) => Request::put(path).json(&json!({"versioning": "Suspended"})),
+            Some(State(versioning)) => Request::put(path).json(&SetVersioning { versioning }),
         };
-        self.client()?.show(&request, VERSIONING)
+        self.client()?.show(&request, SHOWN)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `cairn bucket object-lock`: shows or sets the default retention of a bucket.
 
-use serde_json::{Value, json};
+use cairn_api::{DefaultRetention, SetObjectLock};
 
 use crate::client::Request;
 use crate::commands::lock_mode::LockMode;
@@ -9,7 +9,6 @@ use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, text};
 use crate::quantity::Whole;
-use crate::terminal::word;
 
 command! {
     /// Show a bucket's object lock, or set the default retention of versions that are written from now on.
@@ -32,32 +31,37 @@ command! {
     }
 }
 
-const SHOWN: Columns = &[
-    ("object lock", |lock| text(&lock["object_lock"])),
+const SHOWN: Columns<cairn_api::ObjectLock> = &[
+    ("object lock", |lock| text(&lock.object_lock)),
     ("default retention", |lock| {
-        let retention = &lock["default_retention"];
-        let period = |name: &str| retention[name].as_u64().map(|number| format!("{number} {name}"));
-        match period("days").or_else(|| period("years")) {
-            Some(period) => format!("{} for {period}", word(&retention["mode"])),
-            None => text(&Value::Null),
-        }
+        let shown = lock.default_retention.as_ref().map(|retention| {
+            let days = retention.days.map(|days| format!("{days} days"));
+            let period = days.or_else(|| retention.years.map(|years| format!("{years} years")));
+            format!("{} for {}", text(&retention.mode), period.unwrap_or_default())
+        });
+        text(&shown)
     }),
 ];
 
 impl ObjectLock {
     pub(super) fn run(&self) -> Outcome {
         let path = BUCKETS.path_of(&self.name) + "/object-lock";
-        let retention = match (self.mode, self.days, self.years, self.none) {
+        let default_retention = match (self.mode, self.days, self.years, self.none) {
             (None, None, None, false) => return self.client()?.show(&Request::get(path), SHOWN),
-            (None, None, None, true) => Value::Null,
-            (Some(mode), Some(Whole(days)), None, false) => json!({"mode": mode.name(), "days": days}),
-            (Some(mode), None, Some(Whole(years)), false) => json!({"mode": mode.name(), "years": years}),
+            (None, None, None, true) => None,
+            (Some(LockMode(mode)), Some(_), None, false) | (Some(LockMode(mode)), None, Some(_), false) => {
+                Some(DefaultRetention {
+                    mode,
+                    days: self.days.map(Whole::short),
+                    years: self.years.map(Whole::short),
+                })
+            }
             _ => {
                 let usage = "use --mode with either --days or --years, or --none alone";
                 return Err(Failure::WrongUsage(usage.to_owned()));
             }
         };
-        let request = Request::put(path).json(&json!({"default_retention": retention}));
+        let request = Request::put(path).json(&SetObjectLock { default_retention });
         self.client()?.show(&request, SHOWN)
     }
 }

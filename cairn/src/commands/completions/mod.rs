@@ -5,10 +5,9 @@ mod fish;
 mod tables;
 mod zsh;
 
-use std::str::FromStr;
-
 use argh::{ArgsInfo, FromArgs};
 
+use crate::choice::choice;
 use crate::commands::usage::Usage;
 use crate::failure::Outcome;
 use crate::output;
@@ -22,34 +21,18 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// The supported shells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-impl FromStr for Shell {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "bash" => Ok(Self::Bash),
-            "zsh" => Ok(Self::Zsh),
-            "fish" => Ok(Self::Fish),
-            _ => Err("expected bash, zsh or fish"),
-        }
-    }
+choice! {
+    /// The supported shells.
+    Shell = "bash" | "zsh" | "fish"
 }
 
 impl Completions {
     /// Prints the script.
     pub(crate) fn run(&self, usages: &[Usage]) -> Outcome {
-        output::print(&match self.shell {
-            Shell::Bash => bash::script(usages),
-            Shell::Zsh => zsh::script(usages),
-            Shell::Fish => fish::script(usages),
+        output::print(&match self.shell.0 {
+            "bash" => bash::script(usages),
+            "zsh" => zsh::script(usages),
+            _ => fish::script(usages),
         })
     }
 }

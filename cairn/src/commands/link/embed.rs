@@ -1,9 +1,9 @@
 //! `cairn embed`: URLs that pages of chosen origins can show.
 
-use serde_json::json;
+use cairn_api::{CreateEmbed, EmbedVersion, NewEmbed, UpdateEmbed, WebOrigin};
 
 use super::list::{LIMIT_DEFAULT, Selection, path_of_object};
-use super::members::{LinkDisposition, Members};
+use super::members::{LinkDisposition, expiry, removable, update};
 use crate::choice::choice;
 use crate::client::Request;
 use crate::commands::macros::{command, noun, verbs};
@@ -116,20 +116,23 @@ impl Create {
             return Err(Failure::WrongUsage(message.to_owned()));
         }
         let client = self.client()?;
-        let mut members = Members::new();
-        members.set("allowed_origins", Some(self.origin.clone()));
-        members.expire(&client, self.expires.as_ref())?;
-        members.set("label", self.label.clone());
-        let pinned = self.version_id.as_ref().map(|id| json!({"mode": "pinned", "version_id": id}));
-        members.set("version", pinned);
-        members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
-        let body = client.call(&Request::post(path).json(&members.0.into()))?;
-        let (Some(url), Some(snippet)) = (body["url"].as_str(), body["snippet"].as_str()) else {
-            return Err("the response contains no URL".into());
+        let pinned = |id: String| EmbedVersion { mode: "pinned".into(), version_id: Some(id.into()) };
+        let request = CreateEmbed {
+            label: self.label.clone().map(Into::into),
+            allowed_origins: origins(&self.origin),
+            disposition: self.disposition.map(LinkDisposition::body),
+            expires_at: expiry(&client, self.expires.as_ref())?,
+            version: self.version_id.clone().map(pinned),
         };
-        let text = || lines(&format!("{url}\n\n{snippet}\n\n")) + &(EMBEDS.shown)(&body["embed"]);
-        client.print(&body, text)
+        let body = client.call(&Request::post(path).json(&request))?;
+        client.print_as(&body, |NewEmbed { embed, url, snippet }: &NewEmbed| {
+            lines(&format!("{url}\n\n{snippet}\n\n")) + &EMBEDS.text(embed)
+        })
     }
+}
+
+fn origins(texts: &[String]) -> Vec<WebOrigin> {
+    texts.iter().cloned().map(Into::into).collect()
 }
 
 impl List {
@@ -147,14 +150,13 @@ impl List {
 impl Update {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let mut members = Members::new();
-        members.set("allowed_origins", Some(self.origin.clone()).filter(|origins| !origins.is_empty()));
-        members.expire(&client, self.expires.as_ref())?;
-        members.remove("expires_at", self.no_expiry)?;
-        members.set("label", self.label.clone());
-        members.remove("label", self.no_label)?;
-        members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
-        let path = EMBEDS.path_of(&self.embed);
-        EMBEDS.print(&client, &Request::patch(path).json(&members.changes()?.into()))
+        let expires_at = removable("expires at", expiry(&client, self.expires.as_ref())?, self.no_expiry)?;
+        let changes = UpdateEmbed {
+            label: removable("label", self.label.clone().map(Into::into), self.no_label)?,
+            allowed_origins: Some(origins(&self.origin)).filter(|origins| !origins.is_empty()),
+            expires_at,
+            disposition: self.disposition.map(LinkDisposition::body),
+        };
+        update(&EMBEDS, &client, &self.embed, &changes)
     }
 }

@@ -1,5 +1,6 @@
 //! Lists links: of an object, of a bucket, or all.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::client::pages::{PAGE_ENTRIES_MAX, PagedList, Pages};
@@ -8,7 +9,6 @@ use crate::client::{Client, Request, query, rows};
 use crate::commands::object::place::{Place, route};
 use crate::failure::{Failure, Outcome};
 use crate::output::print_error;
-use crate::output::table::table;
 use crate::quantity::{ListLimit, Whole};
 
 /// Links that are listed by default.
@@ -23,13 +23,16 @@ pub(super) struct Selection<'s> {
 }
 
 /// Returns the route of an object's links of a kind.
-pub(super) fn path_of_object(kind: &Resource, place: &Place) -> Result<String, Failure> {
+pub(super) fn path_of_object<T: DeserializeOwned>(
+    kind: &Resource<T>,
+    place: &Place,
+) -> Result<String, Failure> {
     Ok(route(&place.bucket, &format!("object-{}", kind.member), &place.one()?))
 }
 
 impl Selection<'_> {
     /// Prints the selected links of a kind.
-    pub(super) fn print(&self, kind: &Resource, client: &Client) -> Outcome {
+    pub(super) fn print<T: DeserializeOwned>(&self, kind: &Resource<T>, client: &Client) -> Outcome {
         let (mut links, is_complete) = match self.place {
             Some(place) if !place.key.is_empty() => (self.of_object(kind, client, place)?, true),
             _ => self.pages(kind, client)?,
@@ -38,7 +41,7 @@ impl Selection<'_> {
         let is_truncated = !is_complete || links.len() > limit;
         links.truncate(limit);
         let body = json!({kind.member: links, "truncated": is_truncated});
-        client.print(&body, || table(kind.listed, &links))?;
+        client.print_list(&body, kind.member, &kind.select(kind.listed))?;
         if is_truncated {
             print_error("there are more entries: --limit shows more\n");
         }
@@ -46,7 +49,12 @@ impl Selection<'_> {
     }
 
     /// Returns the selected links of an object, which the server sends all at once.
-    fn of_object(&self, kind: &Resource, client: &Client, place: &Place) -> Result<Vec<Value>, Failure> {
+    fn of_object<T: DeserializeOwned>(
+        &self,
+        kind: &Resource<T>,
+        client: &Client,
+        place: &Place,
+    ) -> Result<Vec<Value>, Failure> {
         let body = client.call(&Request::get(path_of_object(kind, place)?))?;
         let is =
             |link: &Value, name: &str, wanted: Option<&str>| wanted.is_none_or(|text| link[name] == text);
@@ -56,7 +64,11 @@ impl Selection<'_> {
     }
 
     /// Reads pages until there are enough links. Returns them, and whether there are no more.
-    fn pages(&self, kind: &Resource, client: &Client) -> Result<(Vec<Value>, bool), Failure> {
+    fn pages<T: DeserializeOwned>(
+        &self,
+        kind: &Resource<T>,
+        client: &Client,
+    ) -> Result<(Vec<Value>, bool), Failure> {
         let page = PAGE_ENTRIES_MAX.min(self.limit.0).to_string();
         let parameters = query([
             ("limit", Some(page.as_str())),

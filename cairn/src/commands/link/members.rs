@@ -1,9 +1,13 @@
 //! The members of requests that create or change a link, from options.
 
-use serde_json::{Map, Value};
+use cairn_api::Time;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::choice::choice;
-use crate::client::Client;
+use crate::client::resource::Resource;
+use crate::client::{Client, Request, changed};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
 
@@ -12,47 +16,46 @@ choice! {
     LinkDisposition = "inline" | "attachment"
 }
 
-/// Members of a request that creates or changes a link.
-pub(super) struct Members(pub(super) Map<String, Value>);
-
-impl Members {
-    pub(super) fn new() -> Self {
-        Self(Map::new())
+impl LinkDisposition {
+    /// Returns it as the API names it.
+    pub(super) fn body(self) -> cairn_api::Disposition {
+        self.0.into()
     }
+}
 
-    /// Sets a member if there is a value.
-    pub(super) fn set(&mut self, name: &str, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.0.insert(name.to_owned(), value.into());
-        }
-    }
+/// Returns when a link expires. A duration counts from the time of the server.
+pub(super) fn expiry(client: &Client, expires: Option<&Deadline>) -> Result<Option<Time>, Failure> {
+    let end = match expires {
+        Some(end @ Deadline::In(_)) => Some(end.from(&client.server_now()?)),
+        Some(Deadline::At(time)) => Some(time.clone()),
+        None => None,
+    };
+    Ok(end.map(Into::into))
+}
 
-    /// Sets a member to null if it is removed.
-    pub(super) fn remove(&mut self, name: &str, is_removed: bool) -> Result<(), Failure> {
-        if is_removed && self.0.contains_key(name) {
-            let message = format!("{} cannot be set and removed at the same time", name.replace('_', " "));
-            return Err(Failure::WrongUsage(message));
-        }
-        self.set(name, is_removed.then_some(Value::Null));
-        Ok(())
+/// Returns a member that is set, removed or neither; both is wrong usage. `name` names it in the message.
+pub(super) fn removable<T>(
+    name: &str,
+    value: Option<T>,
+    is_removed: bool,
+) -> Result<Option<Option<T>>, Failure> {
+    if value.is_some() && is_removed {
+        let message = format!("{name} cannot be set and removed at the same time");
+        return Err(Failure::WrongUsage(message));
     }
+    Ok(changed(value, is_removed))
+}
 
-    /// Sets the expiry. A duration counts from the time of the server.
-    pub(super) fn expire(&mut self, client: &Client, expires: Option<&Deadline>) -> Outcome {
-        let end = match expires {
-            Some(end @ Deadline::In(_)) => Some(end.from(&client.server_now()?)),
-            Some(Deadline::At(time)) => Some(time.clone()),
-            None => None,
-        };
-        self.set("expires_at", end);
-        Ok(())
+/// Changes a link, and prints it. At least one member must change.
+pub(super) fn update<T: DeserializeOwned>(
+    kind: &Resource<T>,
+    client: &Client,
+    id: &str,
+    changes: &impl Serialize,
+) -> Outcome {
+    let changes = json!(changes);
+    if changes == json!({}) {
+        return Err(Failure::WrongUsage("give at least one option that changes something".to_owned()));
     }
-
-    /// Returns the members, of which a change needs at least one.
-    pub(super) fn changes(self) -> Result<Map<String, Value>, Failure> {
-        if self.0.is_empty() {
-            return Err(Failure::WrongUsage("give at least one option that changes something".to_owned()));
-        }
-        Ok(self.0)
-    }
+    kind.print(client, &Request::patch(kind.path_of(id)).json(&changes))
 }

@@ -1,17 +1,19 @@
 //! `cairn share`: URLs for people, with an optional password, expiry and limit of downloads.
 
+use cairn_api::{CreateShare, NewShare, UpdateShare};
+
 use super::list::{LIMIT_DEFAULT, Selection, path_of_object};
-use super::members::{LinkDisposition, Members};
+use super::members::{LinkDisposition, expiry, removable, update};
 use super::password::PasswordOptions;
 use crate::choice::choice;
-use crate::client::Request;
+use crate::client::{Request, changed};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::object::place::Place;
 use crate::commands::resources::SHARES;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
 use crate::quantity::{ListLimit, Whole};
-use crate::terminal::word;
+use crate::terminal::plain;
 
 noun! {
     /// Manage shares: URLs for people that give access to one object, with an optional password and expiry.
@@ -136,23 +138,22 @@ impl Create {
     fn run(&self) -> Outcome {
         let path = path_of_object(&SHARES, &self.place)?;
         let client = self.client()?;
-        let mut members = Members::new();
-        members.expire(&client, self.expires.as_ref())?;
+        let expires_at = expiry(&client, self.expires.as_ref())?;
         let options = PasswordOptions {
             given: self.password.as_deref(),
             is_on_stdin: self.password_stdin,
             is_asked: self.ask_password,
         };
-        members.set("password", options.read()?);
-        members.set("label", self.label.clone());
-        members.set("version_id", self.version_id.clone());
-        members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
-        members.set("maximum_downloads", self.maximum_downloads.map(|Whole(maximum)| maximum));
-        let body = client.call(&Request::post(path).json(&members.0.into()))?;
-        if !body["url"].is_string() {
-            return Err("the response contains no URL".into());
-        }
-        client.print(&body, || format!("{}\n\n{}", word(&body["url"]), (SHARES.shown)(&body["share"])))
+        let request = CreateShare {
+            label: self.label.clone().map(Into::into),
+            password: options.read()?.map(Into::into),
+            expires_at,
+            version_id: self.version_id.clone().map(Into::into),
+            disposition: self.disposition.map(LinkDisposition::body),
+            maximum_downloads: self.maximum_downloads.map(|Whole(maximum)| maximum),
+        };
+        let body = client.call(&Request::post(path).json(&request))?;
+        client.print_as(&body, |new: &NewShare| format!("{}\n\n{}", plain(&new.url), SHARES.text(&new.share)))
     }
 }
 
@@ -171,7 +172,6 @@ impl List {
 impl Update {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let mut members = Members::new();
         let options = PasswordOptions {
             given: self.password.as_deref(),
             is_on_stdin: self.password_stdin,
@@ -181,15 +181,12 @@ impl Update {
             let message = "the password cannot be set and removed at the same time";
             return Err(Failure::WrongUsage(message.to_owned()));
         }
-        members.set("password", options.read()?);
-        members.remove("password", self.no_password)?;
-        members.expire(&client, self.expires.as_ref())?;
-        members.remove("expires_at", self.no_expiry)?;
-        members.set("label", self.label.clone());
-        members.remove("label", self.no_label)?;
-        members.set("maximum_downloads", self.maximum_downloads.map(|Whole(maximum)| maximum));
-        members.remove("maximum_downloads", self.no_maximum_downloads)?;
-        let path = SHARES.path_of(&self.share);
-        SHARES.print(&client, &Request::patch(path).json(&members.changes()?.into()))
+        let password = changed(options.read()?.map(Into::into), self.no_password);
+        let expires_at = removable("expires at", expiry(&client, self.expires.as_ref())?, self.no_expiry)?;
+        let label = removable("label", self.label.clone().map(Into::into), self.no_label)?;
+        let maximum = self.maximum_downloads.map(|Whole(maximum)| maximum);
+        let maximum_downloads = removable("maximum downloads", maximum, self.no_maximum_downloads)?;
+        let changes = UpdateShare { label, expires_at, password, maximum_downloads };
+        update(&SHARES, &client, &self.share, &changes)
     }
 }

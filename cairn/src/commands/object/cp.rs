@@ -1,14 +1,14 @@
 //! `cairn object cp`: copies objects on the server.
 
-use serde_json::{Value, json};
+use cairn_api::{CopyObject, ObjectEntry};
+use serde_json::Value;
 
-use super::place::{Found, Place, Selection, below, count, for_each_page, route};
+use super::place::{Place, Selection, below, count, for_each_page, route};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
-use crate::output::table::{Columns, record, text};
 
 command! {
     /// Copy an object, or the objects that match a pattern, within the server. Locks are not copied.
@@ -27,9 +27,6 @@ command! {
         version_id: Option<String>,
     }
 }
-
-const COPIED: Columns =
-    &[("copied", |body| text(&body["copied"])), ("refused", |body| text(&body["refused"]))];
 
 impl Copy {
     pub(super) fn run(&self) -> Outcome {
@@ -57,7 +54,7 @@ impl Copy {
                 let (objects, _) = count(&client, bucket, &prefix, pattern)?;
                 let (progress, mut batch) = (Progress::count(objects), Batch::default());
                 for_each_page(&client, bucket, &prefix, pattern, |found| {
-                    let name = |one: &Found| format!("{bucket}/{}", one.key);
+                    let name = |one: &ObjectEntry| format!("{bucket}/{}", one.key);
                     batch.run(&found, name, |one| {
                         progress.add(1);
                         self.copy(&client, &one.key, &format!("{folder}{}", below(&prefix, &one.key)))
@@ -65,18 +62,18 @@ impl Copy {
                     })
                 })?;
                 drop(progress);
-                let body = json!({"copied": batch.done, "refused": batch.refused});
-                client.print(&body, || record(COPIED, &body))?;
+                batch.print(&client, "copied", None)?;
                 batch.result("object", "copied")
             }
         }
     }
 
     fn copy(&self, client: &Client, key: &str, to: &str) -> Result<Value, Failure> {
-        let mut body = json!({"destination_bucket": self.destination.bucket, "destination_key": to});
-        if let Some(version) = &self.version_id {
-            body["version_id"] = version.as_str().into();
-        }
+        let body = CopyObject {
+            destination_bucket: self.destination.bucket.clone().into(),
+            destination_key: to.to_owned().into(),
+            version_id: self.version_id.clone().map(Into::into),
+        };
         client.call(&Request::post(route(&self.source.bucket, "object-copy", key)).json(&body).long_running())
     }
 }

@@ -3,16 +3,16 @@
 use std::io::{Error as IoError, Write, copy};
 use std::path::{Component, Path, PathBuf};
 
+use cairn_api::ObjectEntry;
 use serde_json::json;
 
-use super::place::{Found, Place, Selection, below, count, for_each_page, version_route};
+use super::place::{Place, Selection, below, count, for_each_page, version_route};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::new_file::NewFile;
 use crate::output::progress::Progress;
-use crate::output::table::{Columns, bytes, record, text};
 use crate::quantity::counted;
 
 command! {
@@ -34,12 +34,6 @@ command! {
     }
 }
 
-const DOWNLOADED: Columns = &[
-    ("downloaded", |body| text(&body["downloaded"])),
-    ("size", |body| bytes(&body["bytes"])),
-    ("refused", |body| text(&body["refused"])),
-];
-
 impl Get {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
@@ -58,7 +52,7 @@ impl Get {
         let (progress, mut batch) = (Progress::bytes(total), Batch::default());
         let mut moved = 0_u64;
         for_each_page(&client, bucket, &prefix, pattern, |found| {
-            let name = |one: &Found| format!("{bucket}/{}", one.key);
+            let name = |one: &ObjectEntry| format!("{bucket}/{}", one.key);
             let sizes = std::sync::atomic::AtomicU64::new(0);
             batch.run(&found, name, |one| {
                 let path = local_path(Path::new(destination), below(&prefix, &one.key))?;
@@ -73,8 +67,7 @@ impl Get {
             Ok(())
         })?;
         drop(progress);
-        let body = json!({"downloaded": batch.done, "bytes": moved, "refused": batch.refused});
-        client.print(&body, || record(DOWNLOADED, &body))?;
+        batch.print(&client, "downloaded", Some(moved))?;
         batch.result("object", "downloaded")
     }
 

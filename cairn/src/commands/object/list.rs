@@ -1,9 +1,11 @@
 //! `cairn object ls`: lists the objects of a bucket.
 
+use cairn_api::{ObjectEntry, ObjectVersion};
 use serde_json::{Value, json};
 
 use super::place::{Place, Selection};
 use crate::client::pages::{OBJECTS, Pages, VERSIONS};
+use crate::client::read;
 use crate::commands::macros::command;
 use crate::failure::Outcome;
 use crate::output::print_error;
@@ -30,29 +32,29 @@ command! {
 
 const LIMIT_DEFAULT: ListLimit = Whole(1000);
 
-const COLUMNS: Columns = &[
-    ("modified", |object| text(&object["last_modified"])),
-    ("size", |object| bytes(&object["size"])),
-    ("key", |object| text(&object["key"])),
+/// An object, or a folder: only its prefix.
+type Row = (Option<ObjectEntry>, String);
+
+const COLUMNS: Columns<Row> = &[
+    ("modified", |(object, _)| text(&object.as_ref().map(|object| &object.last_modified))),
+    ("size", |(object, _)| bytes(&object.as_ref().map(|object| object.size))),
+    ("key", |(_, key)| text(key)),
 ];
 
-const VERSION_COLUMNS: Columns =
-    &[
-        ("modified", |version| text(&version["last_modified"])),
-        ("size", |version| {
-            if version["is_delete_marker"] == true { text(&Value::Null) } else { bytes(&version["size"]) }
-        }),
-        ("kind", |version| {
-            let kind = match (version["is_delete_marker"].as_bool(), version["is_latest"].as_bool()) {
-                (Some(true), _) => "delete marker",
-                (_, Some(true)) => "current",
-                _ => "older",
-            };
-            kind.to_owned()
-        }),
-        ("version id", |version| text(&version["version_id"])),
-        ("key", |version| text(&version["key"])),
-    ];
+const VERSION_COLUMNS: Columns<ObjectVersion> = &[
+    ("modified", |version| text(&version.last_modified)),
+    ("size", |version| bytes(&(!version.is_delete_marker).then_some(version.size))),
+    ("kind", |version| {
+        let kind = match (version.is_delete_marker, version.is_latest) {
+            (true, _) => "delete marker",
+            (_, true) => "current",
+            _ => "older",
+        };
+        kind.to_owned()
+    }),
+    ("version id", |version| text(&version.version_id)),
+    ("key", |version| text(&version.key)),
+];
 
 impl List {
     pub(super) fn run(&self) -> Outcome {
@@ -74,20 +76,23 @@ impl List {
                 key.is_some_and(|key| pattern.as_ref().is_none_or(|pattern| pattern.matches(key)))
             };
             entries.extend(kind.take(&mut page).into_iter().filter(matches));
-            folders.extend(page["common_prefixes"].as_array().into_iter().flatten().cloned());
+            folders.extend(read::<Option<Vec<String>>>(&page["common_prefixes"])?.into_iter().flatten());
             let left = limit.saturating_sub(folders.len());
             is_truncated = entries.len() > left || folders.len() > limit;
             entries.truncate(left);
             folders.truncate(limit);
         }
-        let rows: Vec<Value> =
-            folders.iter().map(|folder| json!({"key": folder})).chain(entries.iter().cloned()).collect();
-        let body = if self.versions {
-            json!({"versions": entries, "truncated": is_truncated})
+        if self.versions {
+            let body = json!({"versions": entries, "truncated": is_truncated});
+            client.print_list(&body, kind.member, VERSION_COLUMNS)?;
         } else {
-            json!({"objects": entries, "common_prefixes": folders, "truncated": is_truncated})
-        };
-        client.print(&body, || table(if self.versions { VERSION_COLUMNS } else { COLUMNS }, &rows))?;
+            let body = json!({"objects": entries, "common_prefixes": folders, "truncated": is_truncated});
+            let objects: Vec<ObjectEntry> = read(&body["objects"])?;
+            let objects = objects.into_iter().map(|object| (object.key.to_string(), Some(object)));
+            let rows = folders.into_iter().map(|folder| (folder, None)).chain(objects);
+            let rows: Vec<Row> = rows.map(|(key, object)| (object, key)).collect();
+            client.print(&body, || table(COLUMNS, &rows))?;
+        }
         if is_truncated && !self.json {
             print_error("there are more entries: --limit shows more, a longer prefix selects fewer\n");
         }

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
+use cairn_api::ObjectEntry;
 use cairn_http1::{encode_path, encode_strict};
-use serde_json::Value;
 
 use super::glob::Glob;
 use crate::client::Client;
@@ -95,35 +95,16 @@ pub(super) fn version_route(bucket: &str, name: &str, key: &str, version: Option
     route(bucket, name, key) + &version
 }
 
-/// An object that was listed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Found {
-    pub(super) key: String,
-    pub(super) size: u64,
-}
-
-impl Found {
-    /// Returns the object of an entry of a list.
-    pub(super) fn of(entry: &Value) -> Result<Self, Failure> {
-        let key = entry["key"].as_str().map(str::to_owned);
-        let (key, size) =
-            key.zip(entry["size"].as_u64()).ok_or("the response contains an entry without key or size")?;
-        Ok(Self { key, size })
-    }
-}
-
 /// Passes the matching objects of each page of a list to `work`.
 pub(super) fn for_each_page(
     client: &Client,
     bucket: &str,
     prefix: &str,
     pattern: Option<&Glob>,
-    mut work: impl FnMut(Vec<Found>) -> Outcome,
+    mut work: impl FnMut(Vec<ObjectEntry>) -> Outcome,
 ) -> Outcome {
     let mut pages = Pages::of_bucket(client, OBJECTS, bucket, prefix, None);
-    while let Some(entries) = pages.next_entries()? {
-        let found: Result<Vec<Found>, Failure> = entries.iter().map(Found::of).collect();
-        let mut found = found?;
+    while let Some(mut found) = pages.next_entries::<ObjectEntry>()? {
         found.retain(|one| pattern.is_none_or(|pattern| pattern.matches(&one.key)));
         work(found)?;
     }

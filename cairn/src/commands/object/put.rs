@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
-use serde_json::{Value, json};
+use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::place::{Place, route};
@@ -16,7 +16,6 @@ use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
-use crate::output::table::{Columns, bytes, record, text};
 use crate::quantity::{bytes_text, counted};
 use crate::terminal::plain;
 
@@ -57,12 +56,6 @@ impl FromStr for ContentType {
 const FILES_MAX: usize = 1_000_000;
 /// Maximum depth of folders: deeper ones are a loop of links.
 const DEPTH_MAX: usize = 64;
-
-const UPLOADED: Columns = &[
-    ("uploaded", |body| text(&body["uploaded"])),
-    ("size", |body| bytes(&body["bytes"])),
-    ("refused", |body| text(&body["refused"])),
-];
 
 /// The name of standard input.
 const STDIN: &str = "-";
@@ -114,8 +107,7 @@ impl Put {
             },
         )?;
         drop(progress);
-        let body = json!({"uploaded": batch.done, "bytes": moved.into_inner(), "refused": batch.refused});
-        client.print(&body, || record(UPLOADED, &body))?;
+        batch.print(&client, "uploaded", Some(moved.into_inner()))?;
         batch.result("file", "uploaded")
     }
 

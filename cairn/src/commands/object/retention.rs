@@ -1,6 +1,6 @@
 //! `cairn object retention`: sets or removes the retention of a version.
 
-use serde_json::{Value, json};
+use cairn_api::SetRetention;
 
 use super::place::{Place, version_route};
 use crate::client::Request;
@@ -8,6 +8,7 @@ use crate::commands::lock_mode::LockMode;
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
+use crate::output::table::text;
 
 command! {
     /// Set the retention of a version, which cannot be deleted before it ends; `object stat` shows it.
@@ -38,20 +39,20 @@ impl Retention {
         let key = self.object.one()?;
         let client = self.client()?;
         let (retention, done) = match (self.mode, &self.until, self.none) {
-            (None, None, true) => (Value::Null, "has no retention".to_owned()),
-            (Some(mode), Some(until), false) => {
+            (None, None, true) => (None, "has no retention".to_owned()),
+            (Some(LockMode(mode)), Some(until), false) => {
                 let until = match until {
                     Deadline::At(time) => time.clone(),
                     Deadline::In(_) => until.from(&client.server_now()?),
                 };
-                let done = format!("is retained until {until} ({})", mode.name());
-                (json!({"mode": mode.name(), "retain_until": until}), done)
+                let done = format!("is retained until {until} ({})", text(&mode));
+                (Some(cairn_api::Retention { mode, retain_until: until.into() }), done)
             }
             _ => {
                 return Err(Failure::WrongUsage("use --mode and --until, or --none alone".to_owned()));
             }
         };
-        let body = json!({"retention": retention, "bypass_governance": self.bypass_governance});
+        let body = SetRetention { retention, bypass_governance: self.bypass_governance };
         let route = version_route(&self.object.bucket, "object-retention", &key, self.version_id.as_deref());
         client.change(&Request::put(route).json(&body), &format!("{}/{key} {done}", self.object.bucket))
     }

@@ -1,16 +1,15 @@
 //! `cairn object rm`: deletes objects.
 
-use serde_json::json;
+use cairn_api::{ObjectEntry, Versioning, VersioningState};
 
-use super::place::{Found, Place, Selection, count, for_each_page, route, version_route};
-use crate::client::Request;
+use super::place::{Place, Selection, count, for_each_page, route, version_route};
+use crate::client::{Request, read};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::confirmation::confirm;
 use crate::output::progress::Progress;
-use crate::output::table::{Columns, record, text};
 use crate::quantity::{bytes_text, counted};
 use crate::terminal::plain;
 
@@ -33,9 +32,6 @@ command! {
     }
 }
 
-const DELETED: Columns =
-    &[("deleted", |body| text(&body["deleted"])), ("refused", |body| text(&body["refused"]))];
-
 impl Remove {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
@@ -54,11 +50,11 @@ impl Remove {
             return Err(Failure::WrongUsage("--version-id needs one object".to_owned()));
         }
         let pattern = pattern.as_ref();
-        let versioning =
-            client.call(&Request::get(BUCKETS.path_of(bucket) + "/versioning"))?["versioning"].take();
+        let Versioning { versioning } =
+            read(&client.call(&Request::get(BUCKETS.path_of(bucket) + "/versioning"))?)?;
         let (objects, bytes) = count(&client, bucket, &prefix, pattern)?;
         if objects > 0 {
-            let kept = if versioning == "Unversioned" {
+            let kept = if versioning == VersioningState::Unversioned {
                 "permanently: the bucket keeps no versions"
             } else {
                 "by adding delete markers: the bucket keeps versions"
@@ -73,15 +69,14 @@ impl Remove {
         }
         let (progress, mut batch) = (Progress::count(objects), Batch::default());
         for_each_page(&client, bucket, &prefix, pattern, |found| {
-            let name = |one: &Found| format!("{bucket}/{}", one.key);
+            let name = |one: &ObjectEntry| format!("{bucket}/{}", one.key);
             batch.run(&found, name, |one| {
                 progress.add(1);
                 client.call(&Request::delete(route(bucket, "object", &one.key))).map(drop)
             })
         })?;
         drop(progress);
-        let body = json!({"deleted": batch.done, "refused": batch.refused});
-        client.print(&body, || record(DELETED, &body))?;
+        batch.print(&client, "deleted", None)?;
         batch.result("object", "deleted")
     }
 }

@@ -1,13 +1,13 @@
 //! `cairn object stat`: shows the metadata of an object.
 
-use serde_json::Value;
+use cairn_api::ObjectRecord;
 
 use super::place::{Place, version_route};
 use crate::client::Request;
 use crate::commands::macros::command;
 use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, text};
-use crate::terminal::{plain, word};
+use crate::terminal::plain;
 
 command! {
     /// Show the metadata of an object.
@@ -21,30 +21,21 @@ command! {
     }
 }
 
-const SHOWN: Columns = &[
-    ("key", |object| text(&object["key"])),
-    ("version id", |object| {
-        // Other commands accept this name.
-        let id = &object["version_id"];
-        if id.is_null() { "null".to_owned() } else { text(id) }
+const SHOWN: Columns<ObjectRecord> = &[
+    ("key", |record| text(&record.object.key)),
+    // Other commands accept this name.
+    ("version id", |record| record.object.version_id.as_ref().map_or_else(|| "null".to_owned(), text)),
+    ("size", |record| bytes(&record.object.size)),
+    ("content type", |record| text(&record.object.content_type)),
+    ("modified", |record| text(&record.object.last_modified)),
+    ("entity tag", |record| text(&record.object.etag)),
+    ("parts", |record| text(&Some(record.parts.len()).filter(|count| *count > 0))),
+    ("encrypted", |record| text(&record.encrypted)),
+    ("retention", |record| {
+        let retention = record.object.retention.as_ref();
+        text(&retention.map(|one| format!("{} until {}", text(&one.mode), one.retain_until)))
     }),
-    ("size", |object| bytes(&object["size"])),
-    ("content type", |object| text(&object["content_type"])),
-    ("modified", |object| text(&object["last_modified"])),
-    ("entity tag", |object| text(&object["etag"])),
-    ("parts", |object| {
-        object["parts"].as_array().map_or_else(|| text(&Value::Null), |parts| parts.len().to_string())
-    }),
-    ("encrypted", |object| text(&object["encrypted"])),
-    ("retention", |object| {
-        let retention = &object["retention"];
-        if retention.is_object() {
-            format!("{} until {}", word(&retention["mode"]), word(&retention["retain_until"]))
-        } else {
-            text(retention)
-        }
-    }),
-    ("legal hold", |object| text(&object["legal_hold"])),
+    ("legal hold", |record| text(&record.object.legal_hold)),
 ];
 
 impl Stat {
@@ -52,18 +43,19 @@ impl Stat {
         let client = self.client()?;
         let (key, version) = (self.object.one()?, self.version_id.as_deref());
         let body = client.call(&Request::get(version_route(&self.object.bucket, "object", &key, version)))?;
-        client.print(&body, || {
-            let mut shown = record(SHOWN, &body);
-            for (label, member) in
-                [("metadata", "metadata"), ("headers", "headers"), ("checksums", "checksums")]
-            {
-                let values = body[member].as_object().filter(|values| !values.is_empty());
-                for (index, (name, value)) in values.into_iter().flatten().enumerate() {
-                    if index == 0 {
-                        shown.push_str(&format!("{label}:\n"));
-                    }
-                    shown.push_str(&format!("  {}: {}\n", plain(name), word(value)));
+        client.print_as(&body, |object: &ObjectRecord| {
+            let mut shown = record(SHOWN, object);
+            for (label, values) in [
+                ("metadata", &object.metadata),
+                ("headers", &object.headers),
+                ("checksums", &object.checksums),
+            ] {
+                if !values.is_empty() {
+                    shown += &format!("{label}:\n");
                 }
+                let value =
+                    |(name, value): (&String, &String)| format!("  {}: {}\n", plain(name), plain(value));
+                shown.extend(values.iter().map(value));
             }
             shown
         })

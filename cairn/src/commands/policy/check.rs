@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use cairn_api::{AccessVerdict, CheckAccess};
 
-use crate::client::Request;
+use crate::client::{Request, read};
 use crate::commands::macros::command;
 use crate::commands::resources::ACCOUNTS;
-use crate::commands::statement::statement_text;
+use crate::commands::statement::{applied_text, statement_text};
 use crate::failure::{Failure, Outcome};
-use crate::terminal::{plain, word};
+use crate::terminal::plain;
 
 command! {
     /// Check whether an account may do something, and show which statement decides. Exits with 1 if it may not.
@@ -31,83 +31,73 @@ s3:PutObject and s3:DeleteObject on an object.")]
     }
 }
 
-/// Describes a statement that applies, with its policy.
-fn applied(one: &Value) -> String {
-    let number = one["statement"].as_u64().map_or(0, |index| index + 1);
-    format!("policy {}, statement {number}: {}", word(&one["policy_name"]), statement_text(one))
-}
-
 /// Describes the reason of a verdict.
-fn reason(body: &Value) -> &str {
-    match body["reason"].as_str() {
-        Some("allowed") => "a statement allows it",
-        Some("denied") => "a statement denies it, which overrides every other one",
-        Some("no_statement") => "no statement allows it",
-        Some("root") => "the root credential may do everything",
-        Some("root_disabled") => "the root credential is not accepted for S3",
-        Some("account_disabled") => "the account is disabled",
-        Some("credential_disabled") => "the credential is disabled",
-        Some("credential_expired") => "the credential has expired",
-        Some(other) => other,
-        None => "",
+fn reason(reason: &str) -> &str {
+    match reason {
+        "allowed" => "a statement allows it",
+        "denied" => "a statement denies it, which overrides every other one",
+        "no_statement" => "no statement allows it",
+        "root" => "the root credential may do everything",
+        "root_disabled" => "the root credential is not accepted for S3",
+        "account_disabled" => "the account is disabled",
+        "credential_disabled" => "the credential is disabled",
+        "credential_expired" => "the credential has expired",
+        other => other,
     }
 }
 
-fn verdict(body: &Value) -> String {
-    let allowed = body["allowed"].as_bool() == Some(true);
-    let mut shown = format!("{}: {}\n", if allowed { "allowed" } else { "denied" }, plain(reason(body)));
+fn verdict_text(verdict: &AccessVerdict) -> String {
+    let allowed = if verdict.allowed { "allowed" } else { "denied" };
+    let mut shown = format!("{allowed}: {}\n", plain(reason(&verdict.reason)));
     // Writing to a string cannot fail.
-    if body["decided_by"].is_object() {
-        let _ = writeln!(shown, "  {}", applied(&body["decided_by"]));
+    if let Some(statement) = &verdict.decided_by {
+        let _ = writeln!(shown, "  {}", applied_text(statement));
     }
-    for (index, other) in body["also_applying"].as_array().into_iter().flatten().enumerate() {
-        if index == 0 {
-            shown.push_str("also applying:\n");
-        }
-        let _ = writeln!(shown, "  {}", applied(other));
+    if !verdict.also_applying.is_empty() {
+        shown.push_str("also applying:\n");
     }
-    if let Some(count) = body["also_applying_omitted"].as_u64().filter(|count| *count > 0) {
-        let _ = writeln!(shown, "  and {count} more");
+    for other in &verdict.also_applying {
+        let _ = writeln!(shown, "  {}", applied_text(other));
     }
-    if body["would_allow"].is_object() {
-        let _ = writeln!(shown, "this statement would allow it:\n  {}", statement_text(&body["would_allow"]));
+    if verdict.also_applying_omitted > 0 {
+        let _ = writeln!(shown, "  and {} more", verdict.also_applying_omitted);
+    }
+    if let Some(statement) = &verdict.would_allow {
+        let _ = writeln!(shown, "this statement would allow it:\n  {}", statement_text(statement));
     }
     shown
 }
 
 impl Check {
     pub(super) fn run(&self) -> Outcome {
-        let mut question = json!({"action": self.action});
         // Policies, and this command, write a resource with the prefix.
         let resource = self.resource.strip_prefix("bucket:").unwrap_or(&self.resource);
-        match resource.split_once('/') {
-            Some((bucket, key)) => {
-                question["bucket"] = bucket.into();
-                question["key"] = key.into();
-            }
-            None => question["bucket"] = resource.into(),
-        }
+        let (bucket, key) =
+            resource.split_once('/').map_or((resource, None), |(bucket, key)| (bucket, Some(key.to_owned())));
         let client = self.client()?;
-        let who = match (&self.account, &self.access_key) {
+        let (account_id, who) = match (&self.account, &self.access_key) {
             (Some(account), None) => {
-                question["account_id"] = ACCOUNTS.id_of(&client, account)?.into();
-                format!("account {account}")
+                (Some(ACCOUNTS.id_of(&client, account)?.into()), format!("account {account}"))
             }
-            (None, Some(key)) => {
-                question["access_key"] = key.as_str().into();
-                format!("access key {key}")
-            }
+            (None, Some(key)) => (None, format!("access key {key}")),
             _ => {
                 let usage = "either --account or --access-key is required";
                 return Err(Failure::WrongUsage(usage.to_owned()));
             }
         };
+        let question = CheckAccess {
+            account_id,
+            access_key: self.access_key.clone(),
+            action: self.action.clone().into(),
+            bucket: bucket.to_owned().into(),
+            key: key.map(Into::into),
+        };
         let body = client.call(&Request::post("/api/v1/access/check").json(&question))?;
-        client.print(&body, || verdict(&body))?;
-        match body["allowed"].as_bool() {
-            Some(true) => Ok(()),
-            Some(false) => Err(plain(&format!("{who} may not do {} on {resource}", self.action)).into()),
-            None => Err("the response is not a verdict".into()),
+        let verdict: AccessVerdict = read(&body)?;
+        client.print(&body, || verdict_text(&verdict))?;
+        if verdict.allowed {
+            return Ok(());
         }
+        Err(plain(&format!("{who} may not do {} on {resource}", self.action)).into())
     }
 }

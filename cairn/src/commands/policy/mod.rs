@@ -2,11 +2,14 @@
 
 mod check;
 
+use cairn_api::Policy as PolicyBody;
+
 use crate::client::Request;
 use crate::commands::macros::{command, noun, verbs};
-use crate::commands::resources::{ACCOUNTS, POLICIES};
+use crate::commands::resources::{ACCOUNTS, POLICIES, statements_text};
 use crate::document::DocumentKind;
 use crate::failure::Outcome;
+use crate::output::table::{Columns, record, text};
 use check::Check;
 
 noun! {
@@ -72,7 +75,18 @@ const DOCUMENT: DocumentKind = DocumentKind { noun: "policy", command: "policy c
 impl Create {
     fn run(&self) -> Outcome {
         let document = DOCUMENT.read(&self.file)?;
-        POLICIES.print(&self.client()?, &Request::post(POLICIES.path).document(document))
+        let client = self.client()?;
+        let body = client.call(&Request::post(POLICIES.path).document(document))?;
+        // A new policy has no accounts, and the response does not name any.
+        client.print_as(&body, |policy: &PolicyBody| {
+            let columns: Columns<PolicyBody> = &[
+                ("id", |policy| text(&policy.id)),
+                ("name", |policy| text(&policy.name)),
+                ("description", |policy| text(&policy.description)),
+                ("created", |policy| text(&policy.created_at)),
+            ];
+            record(columns, policy) + &statements_text(policy)
+        })
     }
 }
 

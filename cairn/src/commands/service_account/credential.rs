@@ -1,14 +1,15 @@
 //! `cairn service-account rotate`, `temporary-credential` and `credential`: manages the credentials of service accounts.
 
-use serde_json::{Value, json};
+use cairn_api::{CreateTemporaryCredential, CredentialWithSecret, NewCredential};
+use serde_json::Value;
 
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::{ACCOUNTS, CREDENTIALS};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::quantity::Duration;
-use crate::terminal::word;
+use crate::terminal::plain;
 
 command! {
     /// Create an additional credential and print its secret key, once. Existing credentials keep working.
@@ -51,30 +52,28 @@ verbs! {
     delete,
 }
 
-const CREATED: Columns = &[
-    ("credential", |body| text(&body["credential"]["id"])),
-    ("access key", |body| text(&body["credential"]["access_key"])),
-    ("secret key", |body| text(&body["credential"]["secret_key"])),
-    ("expires", |body| text(&body["credential"]["expires_at"])),
+const CREATED: Columns<CredentialWithSecret> = &[
+    ("credential", |new| text(&new.credential.id)),
+    ("access key", |new| text(&new.credential.access_key)),
+    ("secret key", |new| text(&new.secret_key)),
+    ("expires", |new| text(&new.credential.expires_at)),
 ];
 
-/// Prints an answer with a new credential, and what to know about it; `lost` is said when it cannot be printed.
-pub(crate) fn show_new(client: &Client, body: &Value, columns: Columns, note: &str, lost: &str) -> Outcome {
-    if !["access_key", "secret_key"].iter().all(|name| body["credential"][name].is_string()) {
-        return Err("the response contains no access key and secret key".into());
-    }
-    let text =
-        || record(columns, body) + "\nThe secret key is shown only once: store it now.\n" + note + "\n";
+/// Prints a response with a new secret key: its text, and what to know about it. `lost` is said when it cannot be printed.
+pub(super) fn print_new(client: &Client, body: &Value, text: &str, note: &str, lost: &str) -> Outcome {
+    let text = || format!("{text}\nThe secret key is shown only once: store it now.\n{note}\n");
     client.print_secret(body, text, lost)
 }
 
-/// Returns the message for an additional credential whose secret key could not be shown.
-fn lost(account: &str, body: &Value) -> String {
-    let id = word(&body["credential"]["id"]);
-    format!(
+/// Prints an additional credential of an account.
+fn print_additional(client: &Client, account: &str, body: &Value, note: &str) -> Outcome {
+    let NewCredential { credential } = read(body)?;
+    let id = plain(&credential.credential.id);
+    let lost = format!(
         "the credential {id} was created, but its secret key is lost; \
          `cairn service-account credential delete {account} {id}` deletes it"
-    )
+    );
+    print_new(client, body, &record(CREATED, &credential), note, &lost)
 }
 
 impl Rotate {
@@ -83,7 +82,7 @@ impl Rotate {
         let path = ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/credentials";
         let body = client.call(&Request::post(path))?;
         let note = "Older credentials work until `cairn service-account credential disable` or `delete`.";
-        show_new(&client, &body, CREATED, note, &lost(&self.account, &body))
+        print_additional(&client, &self.account, &body, note)
     }
 }
 
@@ -91,9 +90,10 @@ impl TemporaryCredential {
     pub(crate) fn run(&self) -> Outcome {
         let client = self.client()?;
         let path = ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/temporary-credentials";
-        let request = Request::post(path).json(&json!({"expires_in_seconds": self.expires_in.seconds}));
+        let request = Request::post(path)
+            .json(&CreateTemporaryCredential { expires_in_seconds: self.expires_in.seconds });
         let note = "It has only an access key and a secret key: there is no session token.";
         let body = client.call(&request)?;
-        show_new(&client, &body, CREATED, note, &lost(&self.account, &body))
+        print_additional(&client, &self.account, &body, note)
     }
 }

@@ -3,15 +3,15 @@
 mod credential;
 mod policies;
 
-use serde_json::json;
+use cairn_api::{CreateServiceAccount, NewServiceAccount};
 
-use crate::client::Request;
+use crate::client::{Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::ACCOUNTS;
 use crate::failure::Outcome;
-use crate::output::table::{Columns, text};
-use crate::terminal::word;
-use credential::{Credential, Rotate, TemporaryCredential};
+use crate::output::table::{Columns, record, text};
+use crate::terminal::plain;
+use credential::{Credential, Rotate, TemporaryCredential, print_new};
 use policies::Policies;
 
 noun! {
@@ -50,29 +50,28 @@ verbs! {
     delete,
 }
 
-const CREATED: Columns = &[
-    ("service account", |body| text(&body["service_account"]["name"])),
-    ("id", |body| text(&body["service_account"]["id"])),
-    ("access key", |body| text(&body["credential"]["access_key"])),
-    ("secret key", |body| text(&body["credential"]["secret_key"])),
+const CREATED: Columns<NewServiceAccount> = &[
+    ("service account", |new| text(&new.service_account.name)),
+    ("id", |new| text(&new.service_account.id)),
+    ("access key", |new| text(&new.credential.access_key)),
+    ("secret key", |new| text(&new.credential.secret_key)),
 ];
 
 impl Create {
     fn run(&self) -> Outcome {
-        let request = json!({"name": self.name, "description": self.description});
+        let request = CreateServiceAccount {
+            name: self.name.clone().into(),
+            description: self.description.clone().into(),
+        };
         let client = self.client()?;
         let body = client.call(&Request::post(ACCOUNTS.path).json(&request))?;
-        let id = word(&body["service_account"]["id"]);
+        let new: NewServiceAccount = read(&body)?;
+        let id = plain(&new.service_account.id);
         let lost = format!(
             "the service account {id} was created, but its secret key is lost; `cairn service-account rotate {id}` \
              creates another, `cairn service-account delete {id}` deletes the account"
         );
-        credential::show_new(
-            &client,
-            &body,
-            CREATED,
-            "It has no permissions until a policy is attached: `cairn policy attach`.",
-            &lost,
-        )
+        let note = "It has no permissions until a policy is attached: `cairn policy attach`.";
+        print_new(&client, &body, &record(CREATED, &new), note, &lost)
     }
 }

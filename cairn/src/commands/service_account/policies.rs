@@ -1,13 +1,13 @@
 //! `cairn service-account policies`: everything that an account may and may not do.
 
-use std::fmt::Write as _;
+use cairn_api::{Policy, PolicyStatements, Statement};
 
-use crate::client::{Request, rows};
+use crate::client::Request;
 use crate::commands::macros::command;
 use crate::commands::resources::ACCOUNTS;
 use crate::commands::statement::statement_text;
 use crate::failure::Outcome;
-use crate::terminal::word;
+use crate::terminal::plain;
 
 command! {
     /// List everything that an account may and may not do: the statements of its policies.
@@ -23,20 +23,15 @@ impl Policies {
         let client = self.client()?;
         let body =
             client.call(&Request::get(ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/policies"))?;
-        let policies = rows(&body, "policies")?;
-        client.print(&body, || {
+        client.print_as(&body, |PolicyStatements { policies }| {
             if policies.is_empty() {
                 return "no policies: every request is refused\n".to_owned();
             }
-            let mut shown = String::new();
-            for policy in policies {
-                // Writing to a string cannot fail.
-                let _ = writeln!(shown, "{}", word(&policy["name"]));
-                for one in policy["statements"].as_array().into_iter().flatten() {
-                    let _ = writeln!(shown, "  {}", statement_text(one));
-                }
-            }
-            shown
+            let statement = |one: &Statement| format!("  {}\n", statement_text(one));
+            let policy = |policy: &Policy| {
+                plain(&policy.name) + "\n" + &policy.statements.iter().map(statement).collect::<String>()
+            };
+            policies.iter().map(policy).collect()
         })
     }
 }

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use cairn_engine::{Compaction, compact_store};
-use serde_json::Value;
 
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, read};
 use crate::commands::macros::command;
 use crate::failure::Outcome;
 use crate::output;
 use crate::terminal::plain;
 
+/// The route of compactions.
+const PATH: &str = "/api/v1/storage/compact";
 /// How often a running server is asked for the progress.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -38,16 +39,18 @@ impl Compact {
 
 /// Begins a compaction, waits for its end and prints the result. Fails if the compaction did.
 fn compact_running_store(client: &Client) -> Outcome {
-    let mut status = client.call(&Request::post("/api/v1/storage/compact"))?;
-    while status["state"] == "running" {
+    let mut body = client.call(&Request::post(PATH))?;
+    let mut status: cairn_api::Compaction = read(&body)?;
+    while *status.state == *"running" {
         show_progress(&status);
         wait();
-        status = client.call(&Request::get("/api/v1/storage/compact"))?;
+        body = client.call(&Request::get(PATH))?;
+        status = read(&body)?;
     }
     clear_progress();
-    client.print(&status, || result_text(&status))?;
-    match (status["state"].as_str(), status["reason"].as_str()) {
-        (Some("done"), _) => Ok(()),
+    client.print(&body, || result_text(&status))?;
+    match (&*status.state, &status.reason) {
+        ("done", _) => Ok(()),
         (_, Some(reason)) => Err(format!(
             "the compaction ended early: {}\n  what was done before stays compact; nothing was lost",
             plain(reason)
@@ -63,18 +66,17 @@ fn wait() {
 }
 
 /// Shows the progress on one line of a terminal.
-fn show_progress(status: &Value) {
+fn show_progress(status: &cairn_api::Compaction) {
     let mut out = std::io::stderr();
     if out.is_terminal() {
-        let number = |name: &str| status[name].as_u64().unwrap_or(0);
-        let (done, all) = (number("environments_done"), number("environments"));
-        let mib = |name: &str| number(name) >> 20;
         // A failure to show the progress is no reason to stop.
         let _ = write!(
             out,
-            "\r\x1b[K{done} of {all} parts done, {} of about {} MiB copied",
-            mib("copied_bytes"),
-            mib("expected_bytes")
+            "\r\x1b[K{} of {} parts done, {} of about {} MiB copied",
+            status.environments_done,
+            status.environments,
+            status.copied_bytes >> 20,
+            status.expected_bytes >> 20
         );
         let _ = out.flush();
     }
@@ -87,15 +89,14 @@ fn clear_progress() {
     }
 }
 
-fn result_text(status: &Value) -> String {
-    let number = |name: &str| status[name].as_u64().unwrap_or(0);
+fn result_text(status: &cairn_api::Compaction) -> String {
     format!(
         "metadata: {} bytes before, {} bytes now, {} records verified\nvolumes: {} bytes freed\nlongest pause of writes: {} ms\n",
-        number("metadata_bytes_before"),
-        number("metadata_bytes_after"),
-        number("records_verified"),
-        number("volume_bytes_freed"),
-        number("write_pause_milliseconds"),
+        status.metadata_bytes_before,
+        status.metadata_bytes_after,
+        status.records_verified,
+        status.volume_bytes_freed,
+        status.write_pause_milliseconds,
     )
 }
 

@@ -3,16 +3,16 @@
 mod compact;
 mod discard_log;
 
-use std::fmt::Write;
+use cairn_api::{
+    BucketStorage, Finding, Inspection, RefusedSlice, RepairStorage, StorageStatus, StorageUsage,
+};
 
-use serde_json::{Value, json};
-
-use crate::client::{Request, rows};
+use crate::client::{Request, read};
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, table, text};
 use crate::quantity::{Whole, counted};
-use crate::terminal::{plain, word};
+use crate::terminal::plain;
 use compact::Compact;
 use discard_log::DiscardLog;
 
@@ -56,30 +56,30 @@ command! {
 /// A number of object records.
 type Entries = Whole<1, 1_000_000_000>;
 
-const STATUS: Columns = &[
-    ("capacity", |status| bytes(&status["capacity_bytes"])),
-    ("available", |status| bytes(&status["available_bytes"])),
-    ("uploads in progress", |status| bytes(&status["temporary_upload_bytes"])),
-    ("disk space", |status| text(&status["disk_state"])),
-    ("writes", |status| text(&status["writes"])),
+const STATUS: Columns<StorageStatus> = &[
+    ("capacity", |status| bytes(&status.capacity_bytes)),
+    ("available", |status| bytes(&status.available_bytes)),
+    ("uploads in progress", |status| bytes(&status.temporary_upload_bytes)),
+    ("disk space", |status| text(&status.disk_state)),
+    ("writes", |status| text(&status.writes)),
 ];
 
-const TOTALS: Columns = &[
-    ("buckets", |usage| text(&usage["buckets"])),
-    ("objects", |usage| text(&usage["objects"])),
-    ("versions", |usage| text(&usage["versions"])),
-    ("delete markers", |usage| text(&usage["delete_markers"])),
-    ("unfinished uploads", |usage| text(&usage["multipart_uploads"])),
-    ("logical size", |usage| bytes(&usage["logical_bytes"])),
-    ("physical size", |usage| bytes(&usage["physical_bytes"])),
+const TOTALS: Columns<StorageUsage> = &[
+    ("buckets", |usage| text(&usage.buckets)),
+    ("objects", |usage| text(&usage.objects)),
+    ("versions", |usage| text(&usage.versions)),
+    ("delete markers", |usage| text(&usage.delete_markers)),
+    ("unfinished uploads", |usage| text(&usage.multipart_uploads)),
+    ("logical size", |usage| bytes(&usage.logical_bytes)),
+    ("physical size", |usage| bytes(&usage.physical_bytes)),
 ];
 
-const BY_BUCKET: Columns = &[
-    ("bucket", |usage| text(&usage["bucket"])),
-    ("objects", |usage| text(&usage["objects"])),
-    ("versions", |usage| text(&usage["versions"])),
-    ("logical size", |usage| bytes(&usage["logical_bytes"])),
-    ("physical size", |usage| bytes(&usage["physical_bytes"])),
+const BY_BUCKET: Columns<BucketStorage> = &[
+    ("bucket", |usage| text(&usage.bucket)),
+    ("objects", |usage| text(&usage.objects)),
+    ("versions", |usage| text(&usage.versions)),
+    ("logical size", |usage| bytes(&usage.logical_bytes)),
+    ("physical size", |usage| bytes(&usage.physical_bytes)),
 ];
 
 impl Status {
@@ -91,9 +91,9 @@ impl Status {
 impl Usage {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let usage = client.call(&Request::get("/api/v1/storage/usage"))?;
-        let buckets = rows(&usage, "by_bucket")?;
-        client.print(&usage, || record(TOTALS, &usage) + "\n" + &table(BY_BUCKET, buckets))
+        client.print_as(&client.call(&Request::get("/api/v1/storage/usage"))?, |usage: &StorageUsage| {
+            record(TOTALS, usage) + "\n" + &table(BY_BUCKET, &usage.by_bucket)
+        })
     }
 }
 
@@ -105,13 +105,10 @@ impl Inspect {
             .map_or(String::new(), |Whole(entries)| format!("?maximum_entries={entries}"));
         let client = self.client()?;
         let body = client.call(&Request::get(format!("/api/v1/storage/inspect{entries}")).long_running())?;
-        client.print(&body, || inspection_text(&body))?;
-        let Some(complete) = body["complete"].as_bool() else {
-            return Err("the response is not the result of an inspection".into());
-        };
-        let listed = rows(&body, "findings")?.len() as u64;
-        match listed.saturating_add(body["findings_omitted"].as_u64().unwrap_or(0)) {
-            0 if complete => Ok(()),
+        let found: Inspection = read(&body)?;
+        client.print(&body, || inspection_text(&found))?;
+        match count(&found) {
+            0 if found.complete => Ok(()),
             0 => {
                 Err("not everything was examined\n  set --maximum-entries to at least the number of stored objects"
                     .into())
@@ -127,81 +124,73 @@ impl Inspect {
 impl Repair {
     /// Prints what was freed, or would be. Fails if slices were skipped or not everything was examined.
     fn run(&self) -> Outcome {
-        let mut request = json!({"dry_run": !self.apply});
-        if let Some(Whole(entries)) = self.maximum_entries {
-            request["maximum_entries"] = entries.into();
-        }
+        let request = RepairStorage {
+            maximum_entries: self.maximum_entries.map(|Whole(entries)| entries),
+            dry_run: Some(!self.apply),
+        };
         let client = self.client()?;
         let body = client.call(&Request::post("/api/v1/storage/repair").json(&request).long_running())?;
-        client.print(&body, || repair_text(&body))?;
-        match body["complete"].as_bool() {
-            Some(true) => Ok(()),
-            Some(false) => Err("not everything was examined, or slices were skipped".into()),
-            None => Err("the response is not the result of a repair".into()),
+        let repair: cairn_api::Repair = read(&body)?;
+        client.print(&body, || repair_text(&repair))?;
+        if repair.complete {
+            Ok(())
+        } else {
+            Err("not everything was examined, or slices were skipped".into())
         }
     }
 }
 
-const INSPECTED: Columns = &[
-    ("complete", |body| text(&body["complete"])),
-    ("entries examined", |body| text(&body["entries_examined"])),
-    ("objects", |body| text(&body["objects"])),
-    ("versions", |body| text(&body["versions"])),
-    ("delete markers", |body| text(&body["delete_markers"])),
-    ("unfinished uploads", |body| text(&body["multipart_uploads"])),
-    ("parts", |body| text(&body["parts"])),
-    ("logical size", |body| bytes(&body["logical_bytes"])),
-    ("physical size", |body| bytes(&body["physical_bytes"])),
-    ("orphaned payloads", |body| text(&body["orphaned_payloads"])),
-    ("orphaned size", |body| bytes(&body["orphaned_bytes"])),
-    ("findings", |body| {
-        let listed = body["findings"].as_array().map_or(0, |findings| findings.len() as u64);
-        (listed + body["findings_omitted"].as_u64().unwrap_or(0)).to_string()
-    }),
+/// Returns the number of findings, with those that the server left out.
+fn count(found: &Inspection) -> u64 {
+    found.findings_omitted.saturating_add(found.findings.len() as u64)
+}
+
+const INSPECTED: Columns<Inspection> = &[
+    ("complete", |body| text(&body.complete)),
+    ("entries examined", |body| text(&body.entries_examined)),
+    ("objects", |body| text(&body.objects)),
+    ("versions", |body| text(&body.versions)),
+    ("delete markers", |body| text(&body.delete_markers)),
+    ("unfinished uploads", |body| text(&body.multipart_uploads)),
+    ("parts", |body| text(&body.parts)),
+    ("logical size", |body| bytes(&body.logical_bytes)),
+    ("physical size", |body| bytes(&body.physical_bytes)),
+    ("orphaned payloads", |body| text(&body.orphaned_payloads)),
+    ("orphaned size", |body| bytes(&body.orphaned_bytes)),
+    ("findings", |body| count(body).to_string()),
 ];
 
-fn inspection_text(body: &Value) -> String {
-    let mut text = record(INSPECTED, body);
-    let findings = body["findings"].as_array().map_or(&[][..], Vec::as_slice);
-    let omitted = body["findings_omitted"].as_u64().unwrap_or(0);
-    for finding in findings {
-        // Writing to a string does not fail.
-        let _ = write!(text, "  {}", word(&finding["kind"]));
-        let (bucket, key) = (finding["bucket"].as_str(), finding["key"].as_str());
-        let _ = match (bucket, key) {
-            (Some(bucket), Some(key)) => write!(text, " {}", plain(&format!("{bucket}/{key}"))),
-            (Some(one), None) | (None, Some(one)) => write!(text, " {}", plain(one)),
-            (None, None) => Ok(()),
-        };
-        if !finding["version_id"].is_null() {
-            let _ = write!(text, " version {}", word(&finding["version_id"]));
-        }
-        let _ = writeln!(text, ": {}", word(&finding["detail"]));
+fn inspection_text(found: &Inspection) -> String {
+    let mut text = record(INSPECTED, found);
+    for Finding { kind, bucket, key, version_id, detail } in &found.findings {
+        let place: Vec<&str> = [bucket, key].into_iter().flatten().map(String::as_str).collect();
+        let place = if place.is_empty() { String::new() } else { format!(" {}", place.join("/")) };
+        let version = version_id.as_ref().map_or_else(String::new, |id| format!(" version {id}"));
+        text += &format!("  {}\n", plain(&format!("{kind}{place}{version}: {detail}")));
     }
-    if omitted > 0 {
-        let _ = writeln!(text, "  and {omitted} more");
+    if found.findings_omitted > 0 {
+        text += &format!("  and {} more\n", found.findings_omitted);
     }
     text
 }
 
-const REPAIRED: Columns = &[
+const REPAIRED: Columns<cairn_api::Repair> = &[
     ("mode", |body| {
-        let mode =
-            if body["dry_run"] == true { "dry run: nothing was changed; --apply frees" } else { "applied" };
+        let mode = if body.dry_run { "dry run: nothing was changed; --apply frees" } else { "applied" };
         mode.to_owned()
     }),
-    ("complete", |body| text(&body["complete"])),
-    ("entries examined", |body| text(&body["entries_examined"])),
-    ("orphaned payloads", |body| text(&body["orphaned_payloads"])),
-    ("orphaned size", |body| bytes(&body["orphaned_bytes"])),
-    ("removed payloads", |body| text(&body["removed_payloads"])),
-    ("removed size", |body| bytes(&body["removed_bytes"])),
+    ("complete", |body| text(&body.complete)),
+    ("entries examined", |body| text(&body.entries_examined)),
+    ("orphaned payloads", |body| text(&body.orphaned_payloads)),
+    ("orphaned size", |body| bytes(&body.orphaned_bytes)),
+    ("removed payloads", |body| text(&body.removed_payloads)),
+    ("removed size", |body| bytes(&body.removed_bytes)),
 ];
 
-fn repair_text(body: &Value) -> String {
-    let mut text = record(REPAIRED, body);
-    for refused in body["refused"].as_array().into_iter().flatten() {
-        let _ = writeln!(text, "slice {} was skipped: {}", word(&refused["slice"]), word(&refused["reason"]));
+fn repair_text(repair: &cairn_api::Repair) -> String {
+    let mut text = record(REPAIRED, repair);
+    for RefusedSlice { slice, reason } in &repair.refused {
+        text += &format!("slice {slice} was skipped: {}\n", plain(reason));
     }
     text
 }
@@ -209,6 +198,7 @@ fn repair_text(body: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn findings_are_listed_without_control_characters() {
@@ -216,7 +206,14 @@ mod tests {
             {"kind": "wrong_slice", "bucket": "b", "key": "k\u{1b}[2J", "version_id": "7", "detail": "older"},
             {"kind": "orphaned_space", "detail": "slice 0"},
         ]);
-        let text = inspection_text(&json!({"complete": true, "findings": findings, "findings_omitted": 3}));
+        let text = inspection_text(
+            &read(&json!({
+                "complete": true, "entries_examined": 1, "objects": 1, "versions": 1, "delete_markers": 0, "multipart_uploads": 0,
+                "parts": 0, "logical_bytes": 5, "physical_bytes": 5, "orphaned_payloads": 0, "orphaned_bytes": 0,
+                "findings": findings, "findings_omitted": 3,
+            }))
+            .expect("an inspection"),
+        );
         let expected = "findings:           5\n  wrong_slice b/k[2J version 7: older\n  orphaned_space: slice 0\n  and 3 more\n";
         assert!(text.ends_with(expected), "{text}");
     }
@@ -224,12 +221,18 @@ mod tests {
     #[test]
     fn a_repair_shows_its_mode_and_skipped_slices() {
         let refused = json!([{"slice": 1, "reason": "damage"}]);
-        let body = json!({"dry_run": true, "complete": false, "refused": refused});
-        let text = repair_text(&body);
+        let body = |is_dry: bool| {
+            let body = json!({
+                "dry_run": is_dry, "complete": false, "entries_examined": 1, "orphaned_payloads": 0, "orphaned_bytes": 0,
+                "removed_payloads": 0, "removed_bytes": 0, "refused": refused,
+            });
+            repair_text(&read(&body).expect("a repair"))
+        };
+        let text = body(true);
         assert!(
             text.starts_with("mode:              dry run") && text.ends_with("slice 1 was skipped: damage\n"),
             "{text}"
         );
-        assert!(repair_text(&json!({"dry_run": false})).starts_with("mode:              applied\n"));
+        assert!(body(false).starts_with("mode:              applied\n"));
     }
 }

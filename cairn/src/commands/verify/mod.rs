@@ -4,8 +4,10 @@ mod proof;
 mod store;
 mod verification;
 
+use cairn_api::{BucketVerification, ObjectVerification};
 use cairn_http1::{encode_path, encode_strict};
 
+use crate::client::read;
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, text, words};
@@ -57,12 +59,12 @@ impl Bucket {
         let path = format!("/api/v1/verify/buckets/{}", encode_strict(&self.bucket));
         let proof = self.proof.as_deref().map(proof_file).transpose()?;
         let body = verify(&client, &path, &self.bucket, None)?;
-        let printed = client.print(&body, || record(BUCKET, &body) + &damage_text(&body));
+        let found: BucketVerification = read(&body)?;
+        let printed = client.print(&body, || record(BUCKET, &found) + &damage_text(&found));
         printed.and(proof.map_or(Ok(()), |file| store_proof(file, &body)))?;
-        match body["corrupt_count"].as_u64() {
-            Some(0) => Ok(()),
-            Some(count) => Err(format!("damaged versions: {count}").into()),
-            None => Err("the response is not the result of a verification".into()),
+        match found.corrupt_count {
+            0 => Ok(()),
+            count => Err(format!("damaged versions: {count}").into()),
         }
     }
 }
@@ -78,28 +80,28 @@ impl Object {
         }
         let proof = self.proof.as_deref().map(proof_file).transpose()?;
         let body = verify(&client, &path, &self.bucket, Some(&self.key))?;
-        let printed = client.print(&body, || record(OBJECT, &body));
+        let found: ObjectVerification = read(&body)?;
+        let printed = client.print(&body, || record(OBJECT, &found));
         printed.and(proof.map_or(Ok(()), |file| store_proof(file, &body)))?;
-        match body["status"].as_str() {
-            Some("ok") => Ok(()),
-            Some(status) => Err(format!("the object is {}", plain(status)).into()),
-            None => Err("the response is not the result of a verification".into()),
+        match &*found.status {
+            "ok" => Ok(()),
+            status => Err(format!("the object is {}", plain(status)).into()),
         }
     }
 }
 
-const OBJECT: Columns = &[
-    ("result", |found| words(&found["status"])),
-    ("version id", |found| text(&found["version_id"])),
-    ("size", |found| bytes(&found["size"])),
-    ("blocks checked", |found| text(&found["blocks_checked"])),
-    ("damage", |found| text(&found["detail"])),
+const OBJECT: Columns<ObjectVerification> = &[
+    ("result", |found| words(&found.status)),
+    ("version id", |found| text(&found.version_id)),
+    ("size", |found| bytes(&found.size)),
+    ("blocks checked", |found| text(&found.blocks_checked)),
+    ("damage", |found| text(&found.detail)),
 ];
 
-const BUCKET: Columns = &[
-    ("versions verified", |found| text(&found["versions_verified"])),
-    ("size verified", |found| bytes(&found["bytes_verified"])),
-    ("damaged versions", |found| text(&found["corrupt_count"])),
+const BUCKET: Columns<BucketVerification> = &[
+    ("versions verified", |found| text(&found.versions_verified)),
+    ("size verified", |found| bytes(&found.bytes_verified)),
+    ("damaged versions", |found| text(&found.corrupt_count)),
 ];
 
 #[cfg(test)]
@@ -109,8 +111,12 @@ mod tests {
 
     #[test]
     fn an_object_is_shown_with_what_is_known_of_it() {
-        let body = json!({"status": "ok", "version_id": "7", "size": 5, "blocks_checked": 1, "detail": null});
+        let proof = json!({"payload": {}, "algorithm": "ed25519", "public_key": "", "signature": ""});
+        let body = json!({
+            "bucket": "b", "key": "k", "status": "ok", "version_id": "7", "size": 5, "blocks_checked": 1, "detail": null,
+            "proof": proof,
+        });
         let expected = "result:         ok\nversion id:     7\nsize:           5 B\nblocks checked: 1\ndamage:         -\n";
-        assert_eq!(record(OBJECT, &body), expected);
+        assert_eq!(record(OBJECT, &read(&body).expect("a verification")), expected);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Proof {
 /// Maximum length of a file: a thousand damaged versions in each of some ten thousand buckets.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-const SHOWN: Columns = &[
+const SHOWN: Columns<Value> = &[
     ("signature", |proof| match proof["reason"].as_str() {
         None => "valid".to_owned(),
         Some(reason) => format!("not valid: {}", terminal::plain(reason)),

@@ -1,14 +1,17 @@
 //! `cairn verify store`: verifies every bucket, one after the other.
 
+use cairn_api::{Bucket, BucketList, BucketVerification};
 use cairn_http1::encode_strict;
 use serde_json::json;
 
 use super::verification::{damage_text, proof_file, store_proofs, verify};
-use crate::client::{Request, rows};
+use crate::client::{Request, read};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
+use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
-use crate::output::table::{Columns, bytes, record, table, text};
+use crate::output::table::{Columns, bytes, labelled, table, text};
+use crate::quantity::bytes_text;
 
 command! {
     /// Verify every version of every object in all buckets.
@@ -19,19 +22,11 @@ command! {
     }
 }
 
-const BY_BUCKET: Columns = &[
-    ("bucket", |found| text(&found["bucket"])),
-    ("versions", |found| text(&found["versions_verified"])),
-    ("size", |found| bytes(&found["bytes_verified"])),
-    ("damaged", |found| text(&found["corrupt_count"])),
-];
-
-const TOTALS: Columns = &[
-    ("buckets verified", |all| text(&all["buckets_verified"])),
-    ("versions verified", |all| text(&all["versions_verified"])),
-    ("size verified", |all| bytes(&all["bytes_verified"])),
-    ("damaged versions", |all| text(&all["corrupt_count"])),
-    ("buckets refused", |all| text(&all["refused"])),
+const BY_BUCKET: Columns<BucketVerification> = &[
+    ("bucket", |found| text(&found.bucket)),
+    ("versions", |found| text(&found.versions_verified)),
+    ("size", |found| bytes(&found.bytes_verified)),
+    ("damaged", |found| text(&found.corrupt_count)),
 ];
 
 impl Store {
@@ -39,33 +34,46 @@ impl Store {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
         let file = self.proof.as_deref().map(proof_file).transpose()?;
-        let body = client.call(&Request::get("/api/v1/buckets"))?;
-        let (mut found, mut proofs, mut batch) = (Vec::new(), Vec::new(), Batch::default());
-        for bucket in rows(&body, "buckets")? {
-            let name = bucket["name"].as_str().ok_or("the response contains a bucket without a name")?;
-            let path = format!("/api/v1/verify/buckets/{}", encode_strict(name));
+        let BucketList { buckets } = read(&client.call(&Request::get(BUCKETS.path))?)?;
+        let (mut bodies, mut found, mut proofs) = (Vec::new(), Vec::<BucketVerification>::new(), Vec::new());
+        let mut batch = Batch::default();
+        for Bucket { name, .. } in &buckets {
+            let path = format!("/api/v1/verify/buckets/{}", encode_strict(&**name));
             match verify(&client, &path, name, None) {
-                Ok(mut result) => {
-                    proofs.push(result["proof"].take());
-                    found.push(result);
+                Ok(mut body) => {
+                    found.push(read(&body)?);
+                    proofs.push(body["proof"].take());
+                    bodies.push(body);
                 }
                 Err(failure @ Failure::Failed(_)) => batch.refuse(name, &failure),
                 Err(failure) => return Err(failure),
             }
         }
-        let sum = |name: &str| found.iter().filter_map(|one| one[name].as_u64()).fold(0, u64::saturating_add);
-        let damaged = sum("corrupt_count");
+        let sum =
+            |number: fn(&BucketVerification) -> u64| found.iter().map(number).fold(0, u64::saturating_add);
+        let damaged = sum(|one| one.corrupt_count);
+        let (versions, bytes) = (sum(|one| one.versions_verified), sum(|one| one.bytes_verified));
         let all = json!({
             "buckets_verified": found.len(),
-            "versions_verified": sum("versions_verified"),
-            "bytes_verified": sum("bytes_verified"),
+            "versions_verified": versions,
+            "bytes_verified": bytes,
             "corrupt_count": damaged,
             "refused": batch.refused,
-            "buckets": found,
+            "buckets": bodies,
         });
         let printed = client.print(&all, || {
             let damage: String = found.iter().map(damage_text).collect();
-            table(BY_BUCKET, &found) + &damage + "\n" + &record(TOTALS, &all)
+            let totals = [
+                ("buckets verified", found.len().to_string()),
+                ("versions verified", versions.to_string()),
+                ("size verified", bytes_text(bytes)),
+                ("damaged versions", damaged.to_string()),
+                ("buckets refused", batch.refused.to_string()),
+            ];
+            table(BY_BUCKET, &found)
+                + &damage
+                + "\n"
+                + &labelled(&totals.map(|(label, text)| (label.to_owned(), text)))
         });
         printed.and(file.map_or(Ok(()), |file| store_proofs(file, &json!({"proofs": proofs}))))?;
         match damaged {

@@ -1,19 +1,19 @@
 //! Verifications: request, progress, proof and damage.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use cairn_api::{BucketVerification, CorruptVersion, VerificationProgress};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, read};
 use crate::failure::{Failure, Outcome};
 use crate::output::new_file::NewFile;
-use crate::terminal::{plain, word};
+use crate::terminal::plain;
 
 /// How often the progress is requested.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -37,17 +37,16 @@ fn show_progress(client: &Client, bucket: &str, key: Option<&str>, done: &Receiv
     while !bar.is_hidden() && done.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         // Only the display depends on it, so a failure is ignored.
         let Ok(body) = client.call(&Request::get("/api/v1/verify/progress")) else { continue };
-        let all = body["verifications"].as_array().map_or(&[][..], Vec::as_slice);
-        let mine = all.iter().find(|one| one["bucket"] == bucket && one["key"].as_str() == key);
+        let Ok(VerificationProgress { verifications }) = read(&body) else { continue };
+        let mine = verifications.iter().find(|one| one.bucket == bucket && one.key.as_deref() == key);
         if let Some(mine) = mine {
-            let number = |name: &str| mine[name].as_u64().unwrap_or(0);
-            bar.set_length(number("bytes_expected").max(number("bytes_verified")).max(1));
-            bar.set_position(number("bytes_verified"));
+            bar.set_length(mine.bytes_expected.max(mine.bytes_verified).max(1));
+            bar.set_position(mine.bytes_verified);
             bar.set_message(format!(
                 "{} versions, {}, {} damaged",
-                number("versions_verified"),
-                HumanBytes(number("bytes_verified")),
-                number("corrupt_versions")
+                mine.versions_verified,
+                HumanBytes(mine.bytes_verified),
+                mine.corrupt_versions
             ));
         }
     }
@@ -80,19 +79,16 @@ fn not_written(path: &Path, why: impl std::fmt::Display) -> Failure {
 }
 
 /// Returns a line for each damaged version of a bucket.
-pub(super) fn damage_text(body: &Value) -> String {
-    let mut text = String::new();
-    let bucket = body["bucket"].as_str().map_or_else(String::new, |bucket| plain(bucket) + "/");
-    let listed = body["corrupt"].as_array().map_or(&[][..], Vec::as_slice);
-    for version in listed {
-        let [key, id, status, detail] =
-            ["key", "version_id", "status", "detail"].map(|name| word(&version[name]));
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "  {bucket}{key} version {id}: {status}: {detail}");
-    }
-    let unlisted = body["corrupt_count"].as_u64().unwrap_or(0).saturating_sub(listed.len() as u64);
+pub(super) fn damage_text(found: &BucketVerification) -> String {
+    let bucket = &found.bucket;
+    let line = |CorruptVersion { key, version_id, status, detail }: &CorruptVersion| {
+        let detail = detail.as_deref().unwrap_or("null");
+        plain(&format!("  {bucket}/{key} version {version_id}: {status}: {detail}")) + "\n"
+    };
+    let mut text: String = found.corrupt.iter().map(line).collect();
+    let unlisted = found.corrupt_count.saturating_sub(found.corrupt.len() as u64);
     if unlisted > 0 {
-        let _ = writeln!(text, "  and {unlisted} more");
+        text += &format!("  and {unlisted} more\n");
     }
     text
 }
@@ -106,7 +102,14 @@ mod tests {
     fn damage_is_listed_without_control_characters() {
         let corrupt =
             json!([{"key": "a\u{1b}[2J", "version_id": "7", "status": "corrupt", "detail": "block 3"}]);
-        let body = json!({"bucket": "b", "corrupt_count": 3, "corrupt": corrupt});
-        assert_eq!(damage_text(&body), "  b/a[2J version 7: corrupt: block 3\n  and 2 more\n");
+        let proof = json!({"payload": {}, "algorithm": "ed25519", "public_key": "", "signature": ""});
+        let body = json!({
+            "bucket": "b", "complete": true, "versions_verified": 9, "bytes_verified": 9, "corrupt_count": 3,
+            "corrupt": corrupt, "next_continuation_token": null, "proof": proof,
+        });
+        assert_eq!(
+            damage_text(&read(&body).expect("a verification")),
+            "  b/a[2J version 7: corrupt: block 3\n  and 2 more\n"
+        );
     }
 }

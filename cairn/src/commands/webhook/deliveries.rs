@@ -1,7 +1,7 @@
 //! `cairn webhook deliveries` and `redeliver`: the delivery log, and sending events again.
 
+use cairn_api::{Delivery, QueuedDeliveries, RedeliverEvents, Redelivered};
 use cairn_http1::encode_strict;
-use serde_json::json;
 
 use crate::choice::choice;
 use crate::client::pages::{PagedList, Pages, position};
@@ -67,24 +67,24 @@ choice! {
 /// The delivery log.
 const DELIVERIES: PagedList = PagedList::by_time("/api/v1/webhook-deliveries", "deliveries");
 
-const LISTED: Columns = &[
-    ("time", |entry| text(&entry["timestamp"])),
-    ("status", |entry| text(&entry["status"])),
-    ("attempt", |entry| text(&entry["attempt"])),
-    ("http", |entry| text(&entry["http_status"])),
-    ("event type", |entry| text(&entry["event_type"])),
-    ("event", |entry| text(&entry["event_id"])),
-    ("webhook", |entry| text(&entry["webhook_id"])),
-    ("delivery", |entry| text(&entry["id"])),
-    ("next attempt", |entry| text(&entry["next_attempt_at"])),
-    ("error", |entry| text(&entry["error"])),
+const LISTED: Columns<Delivery> = &[
+    ("time", |entry| text(&entry.timestamp)),
+    ("status", |entry| text(&entry.status)),
+    ("attempt", |entry| text(&entry.attempt)),
+    ("http", |entry| text(&entry.http_status)),
+    ("event type", |entry| text(&entry.event_type)),
+    ("event", |entry| text(&entry.event_id)),
+    ("webhook", |entry| text(&entry.webhook_id)),
+    ("delivery", |entry| text(&entry.id)),
+    ("next attempt", |entry| text(&entry.next_attempt_at)),
+    ("error", |entry| text(&entry.error)),
 ];
 
-const QUEUED: Columns = &[
-    ("delivery", |entry| text(&entry["id"])),
-    ("webhook", |entry| text(&entry["webhook_id"])),
-    ("event", |entry| text(&entry["event_id"])),
-    ("status", |entry| text(&entry["status"])),
+const QUEUED: Columns<Delivery> = &[
+    ("delivery", |entry| text(&entry.id)),
+    ("webhook", |entry| text(&entry.webhook_id)),
+    ("event", |entry| text(&entry.event_id)),
+    ("status", |entry| text(&entry.status)),
 ];
 
 impl Deliveries {
@@ -110,13 +110,15 @@ impl Redeliver {
                 client.show(&Request::post(path), QUEUED)
             }
             (Some(webhook), None, Some(since)) => {
-                let mut request = json!({"since": since.0, "only": if self.all { "all" } else { "failed" }});
-                if let Some(until) = &self.until {
-                    request["until"] = json!(until.0);
-                }
+                let request = RedeliverEvents {
+                    since: since.0.clone().into(),
+                    until: self.until.as_ref().map(|until| until.0.clone().into()),
+                    only: if self.all { Redelivered::All } else { Redelivered::Failed },
+                };
                 let path = WEBHOOKS.path_of(webhook) + "/redeliver";
                 let body = client.call(&Request::post(path).json(&request).long_running())?;
-                client.print(&body, || record(&[("queued", |body| text(&body["queued"]))], &body))
+                const SHOWN: Columns<QueuedDeliveries> = &[("queued", |found| text(&found.queued))];
+                client.print_as(&body, |queued| record(SHOWN, queued))
             }
             _ => Err(Failure::WrongUsage(
                 "give a webhook and --since, or --delivery and nothing else".to_owned(),

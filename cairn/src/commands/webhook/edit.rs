@@ -1,14 +1,15 @@
 //! `cairn webhook create` and `update`: the target of a webhook, and the events that it receives.
 
-use serde_json::{Map, Value, json};
+use cairn_api::{CreateWebhook, EventType, NewWebhook, UpdateWebhook};
+use serde_json::json;
 
-use crate::client::Request;
 use crate::client::events::EventName;
+use crate::client::{Request, changed, read};
 use crate::commands::macros::command;
 use crate::commands::resources::WEBHOOKS;
 use crate::document::DocumentKind;
 use crate::failure::{Failure, Outcome};
-use crate::terminal::word;
+use crate::terminal::plain;
 
 command! {
     /// Create a webhook from a JSON file or from options, and print its signing secret, once.
@@ -72,8 +73,8 @@ command! {
 
 const DOCUMENT: DocumentKind = DocumentKind { noun: "webhook", command: "webhook create" };
 
-fn names(types: &[EventName]) -> Vec<&'static str> {
-    types.iter().map(|EventName(name)| *name).collect()
+fn types(names: &[EventName]) -> Vec<EventType> {
+    names.iter().map(|EventName(name)| (*name).into()).collect()
 }
 
 impl Create {
@@ -81,16 +82,14 @@ impl Create {
         let document = self.document()?;
         let client = self.client()?;
         let body = client.call(&Request::post(WEBHOOKS.path).document(document))?;
-        if !body["signing_secret"].is_string() {
-            return Err("the response contains no signing secret".into());
-        }
-        let id = word(&body["subscription"]["id"]);
+        let new: NewWebhook = read(&body)?;
+        let id = plain(&new.subscription.id);
         let lost = format!(
             "the webhook {id} was created but its signing secret is lost; `cairn webhook rotate-secret {id}` creates another one"
         );
         let text = || {
-            let secret = word(&body["signing_secret"]);
-            (WEBHOOKS.shown)(&body["subscription"])
+            let secret = plain(&new.signing_secret);
+            WEBHOOKS.text(&new.subscription)
                 + &format!("signing secret:    {secret}\n\nThe secret is shown only once: store it now.\n")
         };
         client.print_secret(&body, text, &lost)
@@ -110,12 +109,12 @@ impl Create {
             (None, Some(_)) if self.event_type.is_empty() => {
                 wrong("give at least one --event-type, such as object.created")
             }
-            (None, Some(url)) => Ok(json!({
-                "target_url": url,
-                "event_types": names(&self.event_type),
-                "bucket_filter": self.bucket,
-                "object_prefix_filter": self.prefix,
-                "enabled": !self.disabled,
+            (None, Some(url)) => Ok(json!(CreateWebhook {
+                target_url: url.clone().into(),
+                event_types: types(&self.event_type),
+                bucket_filter: self.bucket.clone().map(Into::into),
+                object_prefix_filter: self.prefix.clone().map(Into::into),
+                enabled: !self.disabled,
             })
             .to_string()),
         }
@@ -124,32 +123,19 @@ impl Create {
 
 impl Update {
     pub(super) fn run(&self) -> Outcome {
-        let changes = self.changes()?;
-        WEBHOOKS.print(&self.client()?, &Request::patch(WEBHOOKS.path_of(&self.webhook)).json(&changes))
-    }
-
-    fn changes(&self) -> Result<Value, Failure> {
         let wrong = |message: &str| Err(Failure::WrongUsage(message.to_owned()));
         if self.bucket.is_some() && self.any_bucket || self.prefix.is_some() && self.any_prefix {
             return wrong("a filter cannot be set and removed at the same time");
         }
-        let mut changes = Map::new();
-        let mut change = |name: &str, value: Value| drop(changes.insert(name.to_owned(), value));
-        if let Some(url) = &self.target_url {
-            change("target_url", json!(url));
-        }
-        if !self.event_type.is_empty() {
-            change("event_types", json!(names(&self.event_type)));
-        }
-        if self.bucket.is_some() || self.any_bucket {
-            change("bucket_filter", json!(self.bucket));
-        }
-        if self.prefix.is_some() || self.any_prefix {
-            change("object_prefix_filter", json!(self.prefix));
-        }
-        if changes.is_empty() {
+        let changes = json!(UpdateWebhook {
+            target_url: self.target_url.clone().map(Into::into),
+            event_types: Some(types(&self.event_type)).filter(|types| !types.is_empty()),
+            bucket_filter: changed(self.bucket.clone().map(Into::into), self.any_bucket),
+            object_prefix_filter: changed(self.prefix.clone().map(Into::into), self.any_prefix),
+        });
+        if changes == json!({}) {
             return wrong("give at least one option that changes something");
         }
-        Ok(Value::Object(changes))
+        WEBHOOKS.print(&self.client()?, &Request::patch(WEBHOOKS.path_of(&self.webhook)).json(&changes))
     }
 }

@@ -6,13 +6,14 @@
 use std::io::Read;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use cairn_api::StorageEvent;
 use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
 use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::http::{self, Uri};
 
 use crate::client::events::{EventFeed, EventFilter, EventName};
-use crate::client::{Query, agent};
+use crate::client::{Query, agent, read};
 use crate::commands::event::event_line;
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
@@ -71,7 +72,8 @@ impl Listen {
         loop {
             for event in feed.wait()? {
                 let answer = receiver.post(&event);
-                let line = if self.json { json_line(&answer.json(&event)) } else { answer.text(&event) };
+                let line =
+                    if self.json { json_line(&answer.json(&event)) } else { answer.text(&read(&event)?) };
                 if !print_more(&line)? {
                     return Ok(());
                 }
@@ -147,7 +149,7 @@ impl Receiver {
 }
 
 impl Answer {
-    fn text(&self, event: &Value) -> String {
+    fn text(&self, event: &StorageEvent) -> String {
         let line = event_line(event);
         match &self.result {
             Ok(status) => format!("{line}  -> {status} in {} ms\n", self.milliseconds),

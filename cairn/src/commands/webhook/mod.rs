@@ -4,9 +4,9 @@ mod deliveries;
 mod edit;
 mod listen;
 
-use serde_json::json;
+use cairn_api::{RotatedSecret, TestStep, WebhookTest};
 
-use crate::client::{Request, rows};
+use crate::client::{Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::WEBHOOKS;
 use crate::failure::{Failure, Outcome};
@@ -61,21 +61,25 @@ command! {
     }
 }
 
-const STEPS: Columns = &[
-    ("step", |step| text(&step["step"])),
-    ("ok", |step| text(&step["ok"])),
-    ("ms", |step| text(&step["milliseconds"])),
-    ("detail", |step| text(&step["detail"])),
+const STEPS: Columns<TestStep> = &[
+    ("step", |step| text(&step.step)),
+    ("ok", |step| text(&step.ok)),
+    ("ms", |step| text(&step.milliseconds)),
+    ("detail", |step| text(&step.detail)),
+];
+
+const ROTATED: Columns<RotatedSecret> = &[
+    ("signing secret", |new| text(&new.signing_secret)),
+    ("previous secret until", |new| text(&new.previous_expires_at)),
 ];
 
 impl Test {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let request = Request::post(WEBHOOKS.path_of(&self.webhook) + "/test").patient();
-        let body = client.call(&request)?;
-        let steps = rows(&body, "steps")?;
-        client.print(&body, || table(STEPS, steps))?;
-        if body["delivered"] == true {
+        let body = client.call(&Request::post(WEBHOOKS.path_of(&self.webhook) + "/test").patient())?;
+        let test: WebhookTest = read(&body)?;
+        client.print(&body, || table(STEPS, &test.steps))?;
+        if test.delivered {
             return Ok(());
         }
         Err(Failure::Failed(format!("the test event was not delivered to webhook {}", self.webhook)))
@@ -87,14 +91,11 @@ impl RotateSecret {
         let client = self.client()?;
         let mut request = Request::post(WEBHOOKS.path_of(&self.webhook) + "/rotate-secret");
         if let Some(Duration { seconds }) = self.overlap {
-            request = request.json(&json!({"overlap_seconds": seconds}));
+            request = request.json(&cairn_api::RotateSecret { overlap_seconds: Some(seconds) });
         }
         let body = client.call(&request)?;
-        let columns: Columns = &[
-            ("signing secret", |body| text(&body["signing_secret"])),
-            ("previous secret until", |body| text(&body["previous_expires_at"])),
-        ];
-        let shown = || record(columns, &body) + "\nThe secret is shown only once: store it now.\n";
+        let new: RotatedSecret = read(&body)?;
+        let shown = || record(ROTATED, &new) + "\nThe secret is shown only once: store it now.\n";
         let lost = format!(
             "the new signing secret is lost; `cairn webhook rotate-secret {}` creates another one",
             self.webhook
