@@ -4,7 +4,7 @@ mod proof;
 mod store;
 mod verification;
 
-use cairn_api::{BucketVerification, ObjectVerification};
+use cairn_api::{VerifiedBucket, VerifiedObject};
 use cairn_http1::{encode_path, encode_strict};
 
 use crate::client::read;
@@ -59,7 +59,7 @@ impl Bucket {
         let path = format!("/api/v1/verify/buckets/{}", encode_strict(&self.bucket));
         let proof = self.proof.as_deref().map(proof_file).transpose()?;
         let body = verify(&client, &path, &self.bucket, None)?;
-        let found: BucketVerification = read(&body)?;
+        let found: VerifiedBucket = read(&body)?;
         let printed = client.print(&body, || record(BUCKET, &found) + &damage_text(&found));
         printed.and(proof.map_or(Ok(()), |file| store_proof(file, &body)))?;
         match found.corrupt_count {
@@ -80,7 +80,7 @@ impl Object {
         }
         let proof = self.proof.as_deref().map(proof_file).transpose()?;
         let body = verify(&client, &path, &self.bucket, Some(&self.key))?;
-        let found: ObjectVerification = read(&body)?;
+        let found: VerifiedObject = read(&body)?;
         let printed = client.print(&body, || record(OBJECT, &found));
         printed.and(proof.map_or(Ok(()), |file| store_proof(file, &body)))?;
         match &*found.status {
@@ -90,7 +90,7 @@ impl Object {
     }
 }
 
-const OBJECT: Columns<ObjectVerification> = &[
+const OBJECT: Columns<VerifiedObject> = &[
     ("result", |found| words(&found.status)),
     ("version id", |found| text(&found.version_id)),
     ("size", |found| bytes(&found.size)),
@@ -98,7 +98,7 @@ const OBJECT: Columns<ObjectVerification> = &[
     ("damage", |found| text(&found.detail)),
 ];
 
-const BUCKET: Columns<BucketVerification> = &[
+const BUCKET: Columns<VerifiedBucket> = &[
     ("versions verified", |found| text(&found.versions_verified)),
     ("size verified", |found| bytes(&found.bytes_verified)),
     ("damaged versions", |found| text(&found.corrupt_count)),

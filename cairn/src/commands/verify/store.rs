@@ -1,6 +1,6 @@
 //! `cairn verify store`: verifies every bucket, one after the other.
 
-use cairn_api::{Bucket, BucketList, BucketVerification};
+use cairn_api::{Bucket, BucketList, VerifiedBucket};
 use cairn_http1::encode_strict;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ command! {
     }
 }
 
-const BY_BUCKET: Columns<BucketVerification> = &[
+const BY_BUCKET: Columns<VerifiedBucket> = &[
     ("bucket", |found| text(&found.bucket)),
     ("versions", |found| text(&found.versions_verified)),
     ("size", |found| bytes(&found.bytes_verified)),
@@ -35,7 +35,7 @@ impl Store {
         let client = self.client()?;
         let file = self.proof.as_deref().map(proof_file).transpose()?;
         let BucketList { buckets } = read(&client.call(&Request::get(BUCKETS.path))?)?;
-        let (mut bodies, mut found, mut proofs) = (Vec::new(), Vec::<BucketVerification>::new(), Vec::new());
+        let (mut bodies, mut found, mut proofs) = (Vec::new(), Vec::<VerifiedBucket>::new(), Vec::new());
         let mut batch = Batch::default();
         for Bucket { name, .. } in &buckets {
             let path = format!("/api/v1/verify/buckets/{}", encode_strict(&**name));
@@ -49,8 +49,7 @@ impl Store {
                 Err(failure) => return Err(failure),
             }
         }
-        let sum =
-            |number: fn(&BucketVerification) -> u64| found.iter().map(number).fold(0, u64::saturating_add);
+        let sum = |number: fn(&VerifiedBucket) -> u64| found.iter().map(number).fold(0, u64::saturating_add);
         let damaged = sum(|one| one.corrupt_count);
         let (versions, bytes) = (sum(|one| one.versions_verified), sum(|one| one.bytes_verified));
         let all = json!({

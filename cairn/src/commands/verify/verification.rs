@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cairn_api::{BucketVerification, CorruptVersion, VerificationProgress};
+use cairn_api::{CorruptVersion, VerificationProgress, VerifiedBucket};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ fn not_written(path: &Path, why: impl std::fmt::Display) -> Failure {
 }
 
 /// Returns a line for each damaged version of a bucket.
-pub(super) fn damage_text(found: &BucketVerification) -> String {
+pub(super) fn damage_text(found: &VerifiedBucket) -> String {
     let bucket = &found.bucket;
     let line = |CorruptVersion { key, version_id, status, detail }: &CorruptVersion| {
         let detail = detail.as_deref().unwrap_or("null");
