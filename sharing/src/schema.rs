@@ -1,7 +1,7 @@
 //! Description of the store of links.
 
 use crate::limits::{HEADROOM, MAP_BYTES};
-use cairn_tables::{COMPARED_BYTES_MAX, StoreSchema};
+use cairn_tables::StoreSchema;
 
 /// The store of links.
 pub(crate) static SCHEMA: StoreSchema = StoreSchema {
@@ -12,6 +12,6 @@ pub(crate) static SCHEMA: StoreSchema = StoreSchema {
     identity_table: "store",
     map_bytes: MAP_BYTES,
     tables_max: 16,
-    compared_bytes_max: COMPARED_BYTES_MAX,
+    compared_bytes_max: 64 << 20,
     headroom: HEADROOM,
 };

@@ -20,7 +20,7 @@ pub mod testing;
 
 pub use error::{StoreFailure, StoreOpenError};
 pub use reader::ReaderThread;
-pub use schema::{COMPARED_BYTES_MAX, Headroom, StoreSchema};
+pub use schema::{Headroom, StoreSchema};
 pub use seal::{SealingKey, derive_key};
 pub use store::{LoadError, Loading, Space, TableStore};
 pub use writer::{Change, ChangeQueue, Next, Writer, WriterThread};

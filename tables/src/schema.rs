@@ -17,16 +17,12 @@ pub struct StoreSchema {
     pub map_bytes: usize,
     /// Most tables that the environment can have.
     pub tables_max: u32,
-    /// Largest environment whose records are compared with the totals when it is opened, in bytes. [`COMPARED_BYTES_MAX`],
-    /// unless a missing record is worse than a slow start.
+    /// Largest environment whose records are compared with the totals when it is opened, in bytes. Reading 64 MiB takes half a
+    /// second when nothing of it is in the page cache. 0 where records of the past must not prevent a start.
     pub compared_bytes_max: u64,
     /// The written space after the last page of the data file.
     pub headroom: Headroom,
 }
-
-/// Largest environment of most stores whose records are compared with the totals when it is opened, in bytes. It delays a
-/// start by half a second when nothing of it is in the page cache.
-pub const COMPARED_BYTES_MAX: u64 = 64 << 20;
 
 /// Written space after the last page of the data file, in bytes.
 ///

@@ -18,7 +18,7 @@ from harness.compare import Report, check_offline
 from harness.disks import ForgetfulDisk, command
 from harness.expect import assert_error
 from harness.load import ends_within
-from harness.page import until
+from harness.wait import until
 from harness.s3 import object_target
 from harness.server import Cairn
 from harness.wire import Response, WireError, encode_head

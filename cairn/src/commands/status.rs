@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use ureq::http::StatusCode;
 
 use crate::client::{Address, Client, Request, read};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::print_error;
 use crate::output::table::{labelled, text, words};
 use crate::terminal::plain;
@@ -26,8 +26,8 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Prints the status. Fails if the server is not ready. A refused token only brings a message on standard error, so that a
-    /// monitor does not mistake an expired token for a service that is down.
+    /// Prints the status. Fails if the server is not ready. A refused token, or information that cannot be read, only brings a
+    /// message on standard error, so that a monitor does not mistake it for a service that is down.
     pub(crate) fn run(&self) -> Outcome {
         let client = Client::new(self.endpoint.as_ref(), self.json)?;
         let response = client.call_public(&Request::get("/ready"))?;
@@ -36,11 +36,14 @@ impl Status {
             _ => None,
         };
         let Some((readiness, body)) = readiness else { return Err(client.unexpected_response(&response)) };
-        let called = client.has_token().then(|| client.call(&Request::get("/api/v1/system/info")));
+        let called = client.has_token().then(|| {
+            let info = client.call(&Request::get("/api/v1/system/info"))?;
+            let known = read::<SystemInfo>(&info)?;
+            Ok::<_, Failure>((info, known))
+        });
         let info = called.as_ref().and_then(|called| called.as_ref().ok());
-        let known = info.map(read::<SystemInfo>).transpose()?;
-        client.print(&json!({"readiness": body, "system": info}), || {
-            readiness_text(&readiness) + &known.as_ref().map(info_text).unwrap_or_default()
+        client.print(&json!({"readiness": body, "system": info.map(|(info, _)| info)}), || {
+            readiness_text(&readiness) + &info.map(|(_, known)| info_text(known)).unwrap_or_default()
         })?;
         if let Some(Err(failure)) = &called {
             print_error(&format!("cairn: no system information: {}\n", failure.message()));

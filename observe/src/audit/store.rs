@@ -20,9 +20,9 @@ use super::id::{AuditId, AuditIds};
 use super::limits::{EXTRA_REMOVALS_MAX, HEADROOM, MAP_BYTES, PAGE_RECORDS_READ_MAX, TXN_RECORDS_READ_MAX};
 use super::query::{AuditPage, AuditQuery};
 use super::record::{AuditEvent, AuditRecord};
-use cairn_lmdb::{Error, Record, Table, WriteTxn};
+use cairn_lmdb::{Error, ReadTxn, Record, Table, WriteTxn};
 use cairn_model::Timestamp;
-use cairn_tables::{COMPARED_BYTES_MAX, Space, StoreFailure, StoreOpenError, StoreSchema, TableStore};
+use cairn_tables::{Space, StoreFailure, StoreOpenError, StoreSchema, TableStore};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -36,7 +36,8 @@ pub(super) static SCHEMA: StoreSchema = StoreSchema {
     identity_table: "audit",
     map_bytes: MAP_BYTES,
     tables_max: 4,
-    compared_bytes_max: COMPARED_BYTES_MAX,
+    // A damaged event is shown as damaged, and does not prevent a start.
+    compared_bytes_max: 0,
     headroom: HEADROOM,
 };
 
@@ -88,12 +89,15 @@ impl AuditStore {
 
     /// Compares the records with the totals. Returns the id of the latest event. Blocks.
     pub(crate) fn load(&self) -> Result<Option<AuditId>, StoreOpenError> {
-        self.tables.load(|_| Ok(self.last_id()?))
+        self.tables.load(|loading| Ok(self.last_id_in(&loading.txn)?))
     }
 
     /// Returns the id of the latest event.
     pub(crate) fn last_id(&self) -> Result<Option<AuditId>, Error> {
-        let txn = self.tables.environment().read()?;
+        self.last_id_in(&self.tables.environment().read()?)
+    }
+
+    fn last_id_in(&self, txn: &ReadTxn<'_>) -> Result<Option<AuditId>, Error> {
         let Some(last) = txn.scan_reverse(self.events, AFTER_ALL)?.next() else { return Ok(None) };
         Ok(last?.0.try_into().ok().map(AuditId))
     }
