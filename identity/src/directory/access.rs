@@ -1,6 +1,6 @@
 //! Views for people who ask what an account may do.
 
-use super::Directory;
+use super::handle::{Directory, page};
 use super::view::{AccountAccess, CredentialStatus, PolicyInfo};
 use crate::id::{AccountId, PolicyId};
 use std::ops::Bound;
@@ -56,7 +56,7 @@ impl Directory {
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
         let following = account.policies.range((after, Bound::Unbounded));
         let following = following.filter_map(|id| state.policies.get_key_value(id));
-        let page = super::page(parts_max, following, |found| found.resources + found.attached_to.len());
+        let page = page(parts_max, following, |found| found.resources + found.attached_to.len());
         page.filter_map(|id| state.policy_view(id)).collect()
     }
 }

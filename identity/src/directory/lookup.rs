@@ -5,7 +5,7 @@
 //! number of accounts and policies therefore costs a request nothing, and a change is in force for the next request on every
 //! core.
 
-use super::Directory;
+use super::handle::Directory;
 use super::limits::CACHED_ACCESS_KEYS_MAX;
 use super::seal::SecretOwner;
 use super::shared::Shared;
