@@ -278,25 +278,8 @@ impl Loading<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::unmade_store;
+    use crate::testing::{SCHEMA, unmade_store};
 
-    static SCHEMA: StoreSchema = StoreSchema {
-        name: "the tests",
-        fresh_start: "start without tests",
-        without_space: "changes are refused",
-        after_failure: "nothing is changed",
-        identity_table: "store",
-        map_bytes: 1 << 30,
-        tables_max: 4,
-        compared_bytes_max: u64::MAX,
-        headroom: Headroom {
-            target: 4 << 20,
-            low: 3 << 20,
-            additions: 2 << 20,
-            changes: 2 << 20,
-            removals: 1 << 20,
-        },
-    };
     const STORE: [u8; 16] = [7; 16];
 
     fn open(folder: &Path) -> Result<(TableStore, Table), StoreOpenError> {

@@ -4,6 +4,8 @@
 //! sends a signal, which ends the process unless it is ignored, and the limit applies to the whole process. The test therefore
 //! runs itself again in a process of its own, started by a shell that ignores the signal.
 
+#[cfg(test)]
+use crate::schema::{Headroom, StoreSchema};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::Path;
 use std::process::Command;
@@ -56,3 +58,23 @@ pub fn unmade_store() -> tempfile::TempDir {
     std::fs::write(folder.path().join(cairn_lmdb::UNMADE_MARKER), b"").expect("writes");
     folder
 }
+
+/// The store of this crate's tests.
+#[cfg(test)]
+pub(crate) static SCHEMA: StoreSchema = StoreSchema {
+    name: "the tests",
+    fresh_start: "start without tests",
+    without_space: "changes are refused",
+    after_failure: "nothing is changed",
+    identity_table: "store",
+    map_bytes: 1 << 30,
+    tables_max: 4,
+    compared_bytes_max: u64::MAX,
+    headroom: Headroom {
+        target: 4 << 20,
+        low: 3 << 20,
+        additions: 2 << 20,
+        changes: 2 << 20,
+        removals: 1 << 20,
+    },
+};

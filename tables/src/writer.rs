@@ -131,22 +131,10 @@ impl<C: 'static> Writer<C> {
 mod tests {
     use super::{ChangeQueue, Next, Writer};
     use crate::error::StoreFailure;
-    use crate::schema::{Headroom, StoreSchema};
+    use crate::testing::SCHEMA;
     use futures_lite::future::{block_on, poll_once};
     use std::sync::mpsc::channel;
     use std::time::Duration;
-
-    static SCHEMA: StoreSchema = StoreSchema {
-        name: "the tests",
-        fresh_start: "start without tests",
-        without_space: "changes are refused",
-        after_failure: "nothing is changed",
-        identity_table: "store",
-        map_bytes: 1 << 30,
-        tables_max: 4,
-        compared_bytes_max: u64::MAX,
-        headroom: Headroom { target: 0, low: 0, additions: 0, changes: 0, removals: 0 },
-    };
 
     fn count(mut counted: u64) -> impl FnOnce(ChangeQueue<u64>) + Send {
         move |queue| {

@@ -186,7 +186,7 @@ def test_every_direct_dependency_is_used():
 
 
 def test_dependencies_without_reason_or_use_are_found():
-    """A row may have several crates; a reason of a word is none."""
+    """A row may name several crates. A single word is not a reason."""
     page = "| crate | where | why |\n|---|---|---|\n| a, b-c | all | they are well kept |\n| gone | all | it was well kept |\n| d | all | why |\n"
     assert unexplained(page, {"a", "b-c", "d"}) == ({"d"}, {"gone"})
     assert unused({"b-c", "d"}, "use b_c::X; // `dd`") == {"d"}

@@ -82,7 +82,7 @@ def test_files_that_documents_name_exist():
 
 
 def test_a_path_that_leads_nowhere_is_found():
-    """Words that only look like paths are none."""
+    """Words that look like paths but name no file are left out."""
     files = {"s3/src/ops/copy.rs", "tests/e2e/test_lists.py", "docs/cli.md"}
     assert missing_paths("`s3/src/ops/`, `copy.rs`, `ops/copy.rs`, `s3/src/ops/<name>.rs`, `tests/.venv/bin`, `*/src/ops/copy.rs`", files) == []
     assert missing_paths("`s3/gone`, `gone.rs`, `src/ops/gone.rs`, `docs/<page>.rs`, `text/html`, `photos/a.jpg`, `s3:GetObject`", files) == [

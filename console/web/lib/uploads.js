@@ -23,7 +23,7 @@ const RATE_SECONDS = 15;
 export const queue = [];
 /** Those that are being sent. */
 export const active = new Set();
-/** Those that failed for good. */
+/** Uploads that failed and are not tried again. */
 export const failed = new Set();
 const retries = [];
 let cursor = 0;

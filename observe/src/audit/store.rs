@@ -87,7 +87,7 @@ impl AuditStore {
         Ok(Self { events: tables.table("events")?, intents: tables.table("intents")?, tables })
     }
 
-    /// Compares the records with the totals. Returns the id of the latest event. Blocks.
+    /// Returns the id of the latest event when the trail is opened. Blocks.
     pub(crate) fn load(&self) -> Result<Option<AuditId>, StoreOpenError> {
         self.tables.load(|loading| Ok(self.last_id_in(&loading.txn)?))
     }

@@ -178,7 +178,7 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
     assert len(visits) > 20 and all(status == 200 and whole for status, whole, _ in visits), Counter(visit[:2] for visit in visits)
     print(f"memory {before >> 20} -> {max(memory) >> 20} MiB; slowest visit {max(seconds for *_, seconds in visits) * 1000:.0f} ms of {len(visits)}")
     assert max(memory) - before < MEMORY_BYTES_MAX, f"{(max(memory) - before) >> 20} MiB"
-    assert max(seconds for *_, seconds in visits) < max(longest), "an unlocked visitor waited as those do who guess"
+    assert max(seconds for *_, seconds in visits) < max(longest), "an unlocked visitor waited as long as the guessing clients"
     assert min(slowest) < min(hashes) and min(ratios) < P99_RATIO_MAX, (slowest, hashes, ratios)
     checked = scrape(store).sum("service_share_access_denied_total", kind="share", reason="password")
     assert checked == answers[401, "SHARE_PASSWORD_INCORRECT"]

@@ -295,7 +295,7 @@ impl<'s> Batch<'s> {
 /// The id of a payload that does not exist, so that no reader has it pinned.
 const UNPINNED_PAYLOAD: PayloadId = PayloadId([0; 16]);
 
-/// Injects the faults that come before a commit. Returns the effects as they are when there are none.
+/// Injects the faults that come before a commit. Without faults, returns `effects` unchanged.
 fn before_commit(slice: &Slice, mut effects: CommitEffects) -> CommitEffects {
     if slice.faults.has(Flaw::AnswerBeforeCommit) {
         complete_all(std::mem::take(&mut effects.completions), None);
