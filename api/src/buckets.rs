@@ -48,7 +48,7 @@ pub enum QuotaMode {
 ]))]
 pub struct ByteQuota {
     pub mode: QuotaMode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(max = QUOTA_LIMIT_MAX))]
     pub bytes: Option<u64>,
 }
@@ -62,7 +62,7 @@ pub struct ByteQuota {
 ]))]
 pub struct ObjectQuota {
     pub mode: QuotaMode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(max = QUOTA_LIMIT_MAX))]
     pub objects: Option<u64>,
 }

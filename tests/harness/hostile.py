@@ -239,12 +239,17 @@ class Served:
     p99_ms: float
 
 
-def start_load(store: Cairn, seconds: float, warm_up: float) -> subprocess.Popen:
+def start_load(store: Cairn, *extent: str) -> subprocess.Popen:
     """Starts the other clients' reads, uploads, deletes and lists, which are verified byte by byte."""
     return cairn_load.spawn(
         store, "mixed", "--bucket", BUCKET, "--keys", "400", "--size", "4KiB:60,64KiB:40", "--connections", "8",
-        "--duration", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms", "--timeout", "30s", "--verify", "--json",
+        *extent, "--timeout", "30s", "--verify", "--json",
     )
+
+
+def window(seconds: float, warm_up: float) -> tuple[str, ...]:
+    """Returns the options for a length of time."""
+    return "--duration", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms"
 
 
 def served(load: subprocess.Popen) -> Served:
@@ -308,13 +313,17 @@ def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
         store.kill()
 
 
-def measure(store: Cairn, attack: Attack, seconds: float, quiet_seconds: float | None = None) -> Result:
+def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | None = None) -> Result:
     """Measures the others without and with the attack. A new client must be served afterwards, or even during it.
 
-    What is measured without the attack may be shorter: it is compared, and it fills the caches before memory is measured.
+    A number of requests without the attack is enough where its speed is not judged. The attack is then measured for at
+    least twice the time that they took: on a busy machine, a short window may not contain the end of a single request.
     """
     seconds = max(seconds, attack.seconds_min)
-    quiet = served(start_load(store, quiet_seconds or seconds, 1))
+    begun = time.monotonic()
+    quiet = served(start_load(store, *(("--requests", str(quiet_requests)) if quiet_requests else window(seconds, 1))))
+    if quiet_requests:
+        seconds = max(seconds, 2 * (time.monotonic() - begun))
     before = resident_kib(store)
     crowd = Crowd(attack, store)
     if attack.lets_in:
@@ -322,10 +331,10 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_seconds: float |
         assert crowd.standing.wait(60), f"only {crowd.opened} of {attack.connections} connections"
         assert store.s3.head(BUCKET, LARGE_KEY).status == 200
         assert store.ready_status() == 200
-        load = start_load(store, seconds, 1)
+        load = start_load(store, *window(seconds, 1))
     else:
         # The attack occupies all connection slots, but connections that were open before it stay open.
-        load = start_load(store, seconds, 3)
+        load = start_load(store, *window(seconds, 3))
         wait_for_load(store)
         crowd.start()
     attacked = served(load)
