@@ -218,7 +218,7 @@ impl From<EngineError> for AdminError {
             EngineError::InvalidBucketState => {
                 Self::InvalidBucketState("the bucket's object lock does not allow this change")
             }
-            EngineError::PreconditionFailed => Self::PreconditionFailed,
+            EngineError::PreconditionFailed(_) => Self::PreconditionFailed,
             EngineError::PayloadTooLarge => Self::Invalid(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!("an object of more than {PAYLOAD_BYTES_MAX} bytes cannot be written in one upload"),

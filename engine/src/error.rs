@@ -42,8 +42,8 @@ pub enum EngineError {
     TooManyLifecycleRules,
     /// The upload has no part with this number, or a different one.
     InvalidPart(u16),
-    /// A condition of the request does not hold.
-    PreconditionFailed,
+    /// This condition of the request does not hold.
+    PreconditionFailed(Precondition),
     /// The encoded key is too long for a metadata key. Only keys with hundreds of NUL bytes are.
     KeyTooLong,
     /// The payload exceeds the limit for one payload.
@@ -58,6 +58,32 @@ pub enum EngineError {
     Io(String),
     /// The store is closing.
     ShuttingDown,
+}
+
+/// A condition of a write ([`WriteCondition`](crate::WriteCondition)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// `If-Match`.
+    IfMatch,
+    /// `If-None-Match`.
+    IfNoneMatch,
+    /// `x-amz-if-match-size`.
+    IfMatchSize,
+    /// `x-amz-if-match-last-modified-time`.
+    IfMatchLastModifiedTime,
+}
+
+impl Precondition {
+    /// Returns the name of the header.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IfMatch => "If-Match",
+            Self::IfNoneMatch => "If-None-Match",
+            Self::IfMatchSize => "x-amz-if-match-size",
+            Self::IfMatchLastModifiedTime => "x-amz-if-match-last-modified-time",
+        }
+    }
 }
 
 impl fmt::Display for EngineError {
@@ -80,7 +106,9 @@ impl fmt::Display for EngineError {
                 f.write_str("the bucket has as many lifecycle rules as it can have")
             }
             Self::InvalidPart(number) => write!(f, "the upload has no such part {number}"),
-            Self::PreconditionFailed => f.write_str("a precondition does not hold"),
+            Self::PreconditionFailed(condition) => {
+                write!(f, "the precondition {} does not hold", condition.name())
+            }
             Self::KeyTooLong => f.write_str("the key is too long"),
             Self::PayloadTooLarge => f.write_str("the payload is too large"),
             Self::StorageFull => f.write_str("no space is left"),

@@ -63,7 +63,7 @@ pub use check::repair::{Repair, RepairMode};
 pub use check::scrub::ScrubOptions;
 pub use check::verifier::VerifiedVersion;
 pub use check::verify::BucketVerification;
-pub use error::{EngineError, OpenError};
+pub use error::{EngineError, OpenError, Precondition};
 pub use executor::copy_queue::CopyPermit;
 pub use executor::memory_budget::Recall;
 pub use fault_reports::{FaultObserver, FoundWhile, StoreFault};

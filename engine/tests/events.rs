@@ -4,7 +4,7 @@ use crate::support::{content, folder, key, name, options, put, stage, with_engin
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, Cause, CompleteUpload, DeleteOptions, Engine,
     EngineError, EventPage, EventQuery, EventRetention, EventType, EventTypes, NewUpload, ObjectLock, Origin,
-    PutObject, PutPart, StorageEvent, StoreOptions, Tick, Versioning, WriteCondition,
+    Precondition, PutObject, PutPart, StorageEvent, StoreOptions, Tick, Versioning, WriteCondition,
 };
 use cairn_model::{Clock, Etag, Timestamp, VersionName};
 use std::rc::Rc;
@@ -75,7 +75,7 @@ fn every_change_has_one_event_with_its_facts_and_a_refused_change_has_none() {
         };
         engine.put_object(first).await.expect("put");
         let refused = put(&engine, &bucket, &object, b"no", WriteCondition::if_absent()).await;
-        assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed));
+        assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed(Precondition::IfNoneMatch)));
         put(&engine, &bucket, &object, b"second", WriteCondition::default()).await.expect("put");
         engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("nothing to delete");

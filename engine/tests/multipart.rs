@@ -5,8 +5,8 @@ use crate::support::{
 };
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
-    ListUploads, NewUpload, ObjectLock, Origin, PartInfo, PutObject, PutPart, Quota, Store, StoreOptions,
-    UploadPosition, Usage, WriteCondition, composite_etag, md5_digest,
+    ListUploads, NewUpload, ObjectLock, Origin, PartInfo, Precondition, PutObject, PutPart, Quota, Store,
+    StoreOptions, UploadPosition, Usage, WriteCondition, composite_etag, md5_digest,
 };
 use cairn_model::{Clock, ObjectKey, Timestamp, UploadId};
 use std::rc::Rc;
@@ -191,12 +191,53 @@ fn refused_completion_changes_nothing() {
         let absent = WriteCondition::if_absent();
         let named = completion(&bucket, &object, upload, &[(1, b"one")]);
         let refused = engine.complete_upload(CompleteUpload { condition: absent, ..named }).await;
-        assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed));
+        assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed(Precondition::IfNoneMatch)));
         let other = completion(&bucket, &key("b"), upload, &[(1, b"one")]);
         assert_eq!(engine.complete_upload(other).await.map(|_| ()), Err(EngineError::NoSuchUpload));
         let not_empty = engine.store().delete_bucket(&bucket.name, Origin::default()).await;
         assert_eq!(not_empty, Err(EngineError::BucketNotEmpty));
         assert_eq!(bucket.usage(), before);
+        inspect(engine.store());
+    });
+}
+
+/// Only uploads remained of many buckets, and nobody who wanted to delete one could see them.
+#[test]
+fn deletion_of_a_bucket_aborts_its_uploads() {
+    with_engine(folder().path(), |engine| async move {
+        let bucket = bucket(&engine).await;
+        let before = engine.store().usage().free_volume_bytes;
+        // More than are aborted in one commit.
+        for number in 0..70 {
+            let object = key(&format!("upload {number}"));
+            let upload = create_upload(&engine, &bucket, &object).await;
+            part(&engine, &bucket, &object, upload, (1, &[7; 100_000])).await.expect("uploaded");
+        }
+        assert_eq!(bucket.usage().uploads, 70);
+        engine.store().delete_bucket(&bucket.name, Origin::default()).await.expect("only uploads");
+        assert_eq!(bucket.usage(), Usage::default());
+        assert!(engine.store().usage().free_volume_bytes >= before);
+        inspect(engine.store());
+    });
+}
+
+#[test]
+fn completion_can_require_that_nothing_was_written_since_the_upload_began() {
+    with_engine(folder().path(), |engine| async move {
+        let (bucket, object) = (bucket(&engine).await, key("a"));
+        put(&engine, &bucket, &object, b"before", WriteCondition::default()).await.expect("put");
+        let first = create_upload(&engine, &bucket, &object).await;
+        let second = create_upload(&engine, &bucket, &object).await;
+        for upload in [first, second] {
+            part(&engine, &bucket, &object, upload, (1, b"one")).await.expect("uploaded");
+        }
+        let complete = |upload| {
+            let condition = WriteCondition { unchanged_since: Some(upload), ..WriteCondition::default() };
+            let named = completion(&bucket, &object, upload, &[(1, b"one")]);
+            engine.complete_upload(CompleteUpload { condition, ..named })
+        };
+        complete(first).await.expect("only the upload's own writes");
+        assert_eq!(complete(second).await.map(|_| ()), Err(EngineError::Conflict));
         inspect(engine.store());
     });
 }

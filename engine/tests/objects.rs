@@ -4,7 +4,8 @@ use crate::support::{
     content, etag, folder, get, key, name, options, put, put_shorter, until, with_engine, with_engine_on,
 };
 use cairn_engine::{
-    BucketSettings, DeleteOptions, EngineError, EtagMatch, Origin, Store, StoreOptions, Usage, WriteCondition,
+    BucketSettings, DeleteOptions, EngineError, EtagMatch, Origin, Precondition, Store, StoreOptions, Usage,
+    WriteCondition,
 };
 
 const SIZES: [usize; 12] =
@@ -184,7 +185,7 @@ fn exactly_one_of_many_conditional_creations_succeeds() {
                     assert!(!outcome.replaced);
                     won += 1;
                 }
-                Err(error) => assert_eq!(error, EngineError::PreconditionFailed),
+                Err(error) => assert_eq!(error, EngineError::PreconditionFailed(Precondition::IfNoneMatch)),
             }
         }
         assert_eq!(won, 1);
@@ -194,7 +195,7 @@ fn exactly_one_of_many_conditional_creations_succeeds() {
             ..WriteCondition::default()
         };
         let wrong = put(&engine, &bucket, &object, b"x", matching("0123")).await;
-        assert_eq!(wrong, Err(EngineError::PreconditionFailed));
+        assert_eq!(wrong, Err(EngineError::PreconditionFailed(Precondition::IfMatch)));
         assert_eq!(
             put(&engine, &bucket, &key("none"), b"x", matching("0123")).await,
             Err(EngineError::NoSuchKey)
@@ -209,7 +210,7 @@ fn exactly_one_of_many_conditional_creations_succeeds() {
                     DeleteOptions { condition: by_size, ..DeleteOptions::default() }
                 )
                 .await,
-            Err(EngineError::PreconditionFailed)
+            Err(EngineError::PreconditionFailed(Precondition::IfMatchSize))
         );
         let by_size = WriteCondition { if_size: Some(3), ..WriteCondition::default() };
         assert!(
@@ -352,7 +353,7 @@ fn deletes_of_one_request_share_commits_and_keep_their_order() {
         let outcomes = engine.delete_objects(&bucket, deletes).await;
         assert!(outcomes[0].as_ref().is_ok_and(|outcome| outcome.existed));
         assert!(outcomes[1].as_ref().is_ok_and(|outcome| !outcome.existed));
-        assert!(matches!(outcomes[2], Err(EngineError::PreconditionFailed)));
+        assert!(matches!(outcomes[2], Err(EngineError::PreconditionFailed(_))));
         assert!(!outcomes[3].as_ref().expect("deleted").existed);
         assert!(outcomes[4..].iter().all(|outcome| outcome.as_ref().is_ok_and(|outcome| outcome.existed)));
         assert_eq!(bucket.usage().objects, 0);

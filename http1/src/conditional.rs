@@ -23,8 +23,8 @@ pub enum Verdict {
     Proceed,
     /// 304: the client's copy is current.
     NotModified,
-    /// 412: a precondition does not hold.
-    PreconditionFailed,
+    /// 412: the precondition in the header of this name does not hold.
+    PreconditionFailed(&'static str),
 }
 
 /// The four preconditions of a request, as sent. Construct it directly for `x-amz-copy-source-if-*`.
@@ -63,21 +63,24 @@ impl<'a> Conditions<'a> {
 
     /// Evaluates the preconditions of a GET or HEAD of an existing representation, in the order of RFC 9110 section
     /// 13.2.2: `If-Match`, or else `If-Unmodified-Since`; then `If-None-Match`, or else `If-Modified-Since`. `If-Match`
-    /// compares strongly, `If-None-Match` weakly.
+    /// compares strongly, `If-None-Match` weakly. An `If-Modified-Since` after `now_seconds` counts as absent, as on AWS and
+    /// in RFC 2616 section 14.25.
     #[must_use]
-    pub fn evaluate(&self, current: &Validators<'_>) -> Verdict {
-        let modified_after = |value: &[u8]| {
-            parse_http_date(value)
-                .map(|date| i64::try_from(current.last_modified_seconds).unwrap_or(i64::MAX) > date)
-        };
-        match (self.if_match, self.if_unmodified_since.and_then(modified_after)) {
+    pub fn evaluate(&self, current: &Validators<'_>, now_seconds: u64) -> Verdict {
+        let signed = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
+        let modified_after = |date: i64| signed(current.last_modified_seconds) > date;
+        match (self.if_match, self.if_unmodified_since.and_then(parse_http_date).map(modified_after)) {
             (Some(tags), _) if !entity_tag_matches(tags, current.etag, Comparison::Strong) => {
-                return Verdict::PreconditionFailed;
+                return Verdict::PreconditionFailed("If-Match");
             }
-            (None, Some(true)) => return Verdict::PreconditionFailed,
+            (None, Some(true)) => return Verdict::PreconditionFailed("If-Unmodified-Since"),
             _ => {}
         }
-        match (self.if_none_match, self.if_modified_since.and_then(modified_after)) {
+        let modified_since = self.if_modified_since.and_then(parse_http_date);
+        match (
+            self.if_none_match,
+            modified_since.filter(|date| *date <= signed(now_seconds)).map(modified_after),
+        ) {
             (Some(tags), _) if entity_tag_matches(tags, current.etag, Comparison::Weak) => {
                 Verdict::NotModified
             }
@@ -175,10 +178,11 @@ mod tests {
     const MODIFIED: u64 = 784_111_777;
     const SAME: &[u8] = b"Sun, 06 Nov 1994 08:49:37 GMT";
     const BEFORE: &[u8] = b"Sun, 06 Nov 1994 08:49:36 GMT";
+    const NOW: u64 = MODIFIED + 10;
     const CURRENT: Validators<'static> = Validators { etag: "\"abc\"", last_modified_seconds: MODIFIED };
 
     fn verdict(conditions: Conditions<'_>) -> Verdict {
-        conditions.evaluate(&CURRENT)
+        conditions.evaluate(&CURRENT, NOW)
     }
 
     #[test]
@@ -201,7 +205,10 @@ mod tests {
     #[test]
     fn weak_tags_count_only_for_if_none_match() {
         let weak: Option<&[u8]> = Some(b"W/\"abc\"");
-        assert_eq!(verdict(Conditions { if_match: weak, ..Default::default() }), Verdict::PreconditionFailed);
+        assert_eq!(
+            verdict(Conditions { if_match: weak, ..Default::default() }),
+            Verdict::PreconditionFailed("If-Match")
+        );
         assert_eq!(verdict(Conditions { if_none_match: weak, ..Default::default() }), Verdict::NotModified);
     }
 
@@ -231,7 +238,15 @@ mod tests {
         assert_eq!(verdict(since(BEFORE)), Verdict::Proceed);
         let unmodified = |date| Conditions { if_unmodified_since: Some(date), ..Default::default() };
         assert_eq!(verdict(unmodified(SAME)), Verdict::Proceed);
-        assert_eq!(verdict(unmodified(BEFORE)), Verdict::PreconditionFailed);
+        assert_eq!(verdict(unmodified(BEFORE)), Verdict::PreconditionFailed("If-Unmodified-Since"));
+    }
+
+    /// Clients with a clock that is ahead were told that nothing had changed.
+    #[test]
+    fn modified_since_a_time_to_come_is_ignored() {
+        let since = |date| Conditions { if_modified_since: Some(date), ..Default::default() };
+        assert_eq!(verdict(since(b"Sun, 06 Nov 1994 08:49:47 GMT")), Verdict::NotModified);
+        assert_eq!(verdict(since(b"Sun, 06 Nov 1994 08:49:48 GMT")), Verdict::Proceed);
     }
 
     #[test]
@@ -245,7 +260,7 @@ mod tests {
     fn a_failed_precondition_overrides_not_modified() {
         let conditions =
             Conditions { if_match: Some(b"\"x\""), if_none_match: Some(b"\"abc\""), ..Default::default() };
-        assert_eq!(verdict(conditions), Verdict::PreconditionFailed);
+        assert_eq!(verdict(conditions), Verdict::PreconditionFailed("If-Match"));
     }
 
     #[test]

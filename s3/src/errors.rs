@@ -431,7 +431,7 @@ impl From<EngineError> for S3Error {
             | EngineError::TooManyLifecycleRules => ErrorCode::InvalidRequest,
             EngineError::NoSuchUpload => ErrorCode::NoSuchUpload,
             EngineError::InvalidPart(_) => ErrorCode::InvalidPart,
-            EngineError::PreconditionFailed => ErrorCode::PreconditionFailed,
+            EngineError::PreconditionFailed(_) => ErrorCode::PreconditionFailed,
             EngineError::KeyTooLong => ErrorCode::KeyTooLongError,
             EngineError::StorageFull => ErrorCode::InsufficientStorage,
             EngineError::ShuttingDown => ErrorCode::ServiceUnavailable,
@@ -441,6 +441,9 @@ impl From<EngineError> for S3Error {
         };
         let refused = match error {
             EngineError::ObjectLocked => Self::with_message(code, OBJECT_LOCKED),
+            EngineError::PreconditionFailed(condition) => {
+                Self::new(code).element("Condition", condition.name())
+            }
             _ => Self::new(code),
         };
         // Common errors such as 404 need no cause: formatting it would be wasted.

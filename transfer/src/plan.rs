@@ -7,6 +7,7 @@ use cairn_http1::{
     Conditions, RangeOutcome, RequestHead, ResolvedRange, StatusCode, Validators, Verdict, http_date,
     if_range_matches, resolve_range,
 };
+use cairn_model::Timestamp;
 use std::ops::Range;
 
 /// Content type of objects that were uploaded without one.
@@ -42,8 +43,8 @@ pub enum ReadPlan {
     Part(ResolvedRange),
     /// 304: the client's copy is current.
     NotModified,
-    /// 412: a precondition does not hold.
-    PreconditionFailed,
+    /// 412: the precondition in the header of this name does not hold.
+    PreconditionFailed(&'static str),
     /// 416: the range is outside of the object.
     Unsatisfiable {
         /// Bytes of the object.
@@ -54,19 +55,24 @@ pub enum ReadPlan {
 impl ReadPlan {
     /// Evaluates the preconditions and the range of a request.
     #[must_use]
-    pub fn of(head: &RequestHead, info: &ObjectInfo) -> Self {
+    pub fn of(head: &RequestHead, info: &ObjectInfo, now: Timestamp) -> Self {
         let etag = info.etag.quoted();
         let validators = Validators { etag: &etag, last_modified_seconds: info.last_modified.seconds() };
-        Self::with_validators(head, &validators, info.size)
+        Self::with_validators(head, &validators, info.size, now)
     }
 
     /// Does the same as [`ReadPlan::of`] for an object of `size` bytes whose validators the caller has formatted.
     #[must_use]
-    pub fn with_validators(head: &RequestHead, validators: &Validators<'_>, size: u64) -> Self {
-        match Conditions::of(head).evaluate(validators) {
+    pub fn with_validators(
+        head: &RequestHead,
+        validators: &Validators<'_>,
+        size: u64,
+        now: Timestamp,
+    ) -> Self {
+        match Conditions::of(head).evaluate(validators, now.seconds()) {
             Verdict::Proceed => {}
             Verdict::NotModified => return Self::NotModified,
-            Verdict::PreconditionFailed => return Self::PreconditionFailed,
+            Verdict::PreconditionFailed(name) => return Self::PreconditionFailed(name),
         }
         let range = head.header("range").filter(|_| if_range_matches(head.header("if-range"), validators));
         match resolve_range(range, size) {
@@ -82,7 +88,7 @@ impl ReadPlan {
         match self {
             Self::Whole { size } => 0..*size,
             Self::Part(part) => part.as_range(),
-            Self::NotModified | Self::PreconditionFailed | Self::Unsatisfiable { .. } => 0..0,
+            Self::NotModified | Self::PreconditionFailed(_) | Self::Unsatisfiable { .. } => 0..0,
         }
     }
 
@@ -93,7 +99,7 @@ impl ReadPlan {
             Self::Whole { .. } => StatusCode::OK,
             Self::Part(_) => StatusCode::PARTIAL_CONTENT,
             Self::NotModified => StatusCode::NOT_MODIFIED,
-            Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+            Self::PreconditionFailed(_) => StatusCode::PRECONDITION_FAILED,
             Self::Unsatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
         }
     }
@@ -136,7 +142,7 @@ mod tests {
     fn plan(fields: &str, size: u64) -> ReadPlan {
         let text = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
         let (head, _) = parse_head(text.as_bytes(), &HeadLimits::default()).expect("parses").expect("whole");
-        ReadPlan::of(&head, &info(size))
+        ReadPlan::of(&head, &info(size), Timestamp(784_111_800_000))
     }
 
     #[test]

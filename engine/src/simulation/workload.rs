@@ -240,7 +240,7 @@ impl Workload {
     /// Reports a refused change unless a condition or the disk explains it.
     fn check_refusal(&self, key: &BucketKey, error: &EngineError) {
         let is_expected = match error {
-            EngineError::PreconditionFailed | EngineError::NoSuchKey => true,
+            EngineError::PreconditionFailed(_) | EngineError::NoSuchKey => true,
             EngineError::Io(_) | EngineError::StorageFull => self.has_failing_disk,
             _ => false,
         };

@@ -36,8 +36,10 @@ pub(crate) enum Command {
     CompleteUpload(Box<CompleteUpload>, Reply<CompleteOutcome>),
     /// Removes an upload with its parts.
     AbortUpload(Box<AbortUpload>, Reply<()>),
-    /// Asks whether the slice has no record of the bucket with this id, after all earlier commands.
-    ProbeEmpty(u64, Reply<bool>),
+    /// Asks what the slice holds of the bucket with this id, after all earlier commands.
+    ProbeContents(u64, Reply<BucketContents>),
+    /// Removes the first upload of a bucket that is being deleted. Replies whether there was one.
+    AbortFirstUpload(Box<AbortFirstUpload>, Reply<bool>),
     /// Removes marks of extents that no record owns. Replies with the runs that were freed.
     FreeOrphans(Box<FreeOrphans>, Reply<Vec<Extent>>),
     /// Removes the oldest events, those before a tick, at most so many. Replies with their number.
@@ -64,7 +66,8 @@ impl Command {
             self,
             Self::Delete(..)
                 | Self::AbortUpload(..)
-                | Self::ProbeEmpty(..)
+                | Self::ProbeContents(..)
+                | Self::AbortFirstUpload(..)
                 | Self::FreeOrphans(..)
                 | Self::RemoveEvents { .. }
                 | Self::Expire(..)
@@ -84,7 +87,8 @@ impl Command {
             Self::CreateUpload(_, reply) => send(reply, error),
             Self::PutPart(_, reply) => send(reply, error),
             Self::CompleteUpload(_, reply) => send(reply, error),
-            Self::ProbeEmpty(_, reply) => send(reply, error),
+            Self::ProbeContents(_, reply) => send(reply, error),
+            Self::AbortFirstUpload(_, reply) => send(reply, error),
             Self::FreeOrphans(_, reply) => send(reply, error),
             Self::RemoveEvents { reply, .. } => send(reply, error),
             Self::IndexDue(_, reply) => send(reply, error),
@@ -125,6 +129,20 @@ pub(crate) struct AbortUpload {
     pub(crate) key: ObjectKey,
     pub(crate) upload: UploadId,
     pub(crate) origin: Origin,
+}
+
+pub(crate) struct AbortFirstUpload {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) origin: Origin,
+}
+
+/// What a slice holds of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BucketContents {
+    Nothing,
+    /// Unfinished uploads, but no version and no delete marker.
+    OnlyUploads,
+    Versions,
 }
 
 pub(crate) struct FreeOrphans {

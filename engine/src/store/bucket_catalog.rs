@@ -26,7 +26,7 @@ use crate::format::scrub_record::ScrubRecord;
 use crate::format::superblock::StoreId;
 use crate::limits::CONTROL_MAP_BYTES;
 use crate::slice::Slice;
-use crate::slice::command::{Command, Reply};
+use crate::slice::command::{AbortFirstUpload, BucketContents, Command, Reply};
 use crate::slice::event_source::EventSource;
 use crate::slice::tables::last_tick;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
@@ -44,6 +44,8 @@ pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
 const SCRUB_KEY: &[u8] = b"scrub";
 const SCRUB_LAST_KEY: &[u8] = b"scrub_last";
+/// Uploads of a slice that are aborted in one commit when their bucket is deleted.
+const ABORTED_TOGETHER: usize = 64;
 
 /// All buckets, in order of their names.
 pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
@@ -348,9 +350,10 @@ impl BucketCatalog {
         removed
     }
 
+    /// Removes a bucket without versions and delete markers. Its unfinished uploads are aborted first.
     fn remove_if_empty(
         &self,
-        bucket: &Bucket,
+        bucket: &Arc<Bucket>,
         origin: &Origin,
         slices: &[Arc<Slice>],
         clock: &dyn Clock,
@@ -358,14 +361,19 @@ impl BucketCatalog {
         let mut answers = Vec::with_capacity(slices.len());
         for slice in slices {
             let (reply, answer) = oneshot::channel();
-            slice.commits.queue.push(Command::ProbeEmpty(bucket.id, reply))?;
-            answers.push(answer);
+            slice.commits.queue.push(Command::ProbeContents(bucket.id, reply))?;
+            answers.push((slice, answer));
         }
-        for answer in answers {
-            let empty = futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)??;
-            if !empty {
-                return Err(EngineError::BucketNotEmpty);
+        let mut with_uploads = Vec::new();
+        for (slice, answer) in answers {
+            match futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)?? {
+                BucketContents::Nothing => {}
+                BucketContents::OnlyUploads => with_uploads.push(slice),
+                BucketContents::Versions => return Err(EngineError::BucketNotEmpty),
             }
+        }
+        for slice in with_uploads {
+            abort_uploads(slice, bucket, origin)?;
         }
         let mut txn = self.environment.write()?;
         txn.remove(self.buckets_table, bucket.name.as_str().as_bytes())?;
@@ -419,5 +427,25 @@ impl BucketCatalog {
     /// Returns the reason why the catalog accepts no more changes.
     pub(crate) fn stopped_reason(&self) -> Option<String> {
         self.stopped.get().cloned()
+    }
+}
+
+/// Aborts all uploads of a bucket that is being deleted.
+fn abort_uploads(slice: &Slice, bucket: &Arc<Bucket>, origin: &Origin) -> Result<(), EngineError> {
+    loop {
+        let mut answers = Vec::with_capacity(ABORTED_TOGETHER);
+        for _ in 0..ABORTED_TOGETHER {
+            let (reply, answer) = oneshot::channel();
+            let abort = AbortFirstUpload { bucket: Arc::clone(bucket), origin: origin.clone() };
+            slice.commits.queue.push(Command::AbortFirstUpload(Box::new(abort), reply))?;
+            answers.push(answer);
+        }
+        let mut all_found = true;
+        for answer in answers {
+            all_found &= futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)??;
+        }
+        if !all_found {
+            return Ok(());
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Objects, versions and listings: plain values of the engine's public interface.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Precondition};
 use crate::types::event::Origin;
 use crate::types::object_lock::ObjectLock;
 use crate::types::tags::Tags;
-use cairn_model::{Etag, Timestamp, VersionId, VersionName};
+use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName};
 use std::ops::Range;
 
 /// Checksum algorithms that clients may declare (AWS: "Checking object integrity").
@@ -155,6 +155,9 @@ pub struct WriteCondition {
     pub if_size: Option<u64>,
     /// `x-amz-if-match-last-modified-time`, whole seconds since the Unix epoch.
     pub if_last_modified_seconds: Option<u64>,
+    /// Of a completion: no version or delete marker may have been written since this upload began, else the completion is a
+    /// [`EngineError::Conflict`].
+    pub unchanged_since: Option<UploadId>,
 }
 
 impl EtagMatch {
@@ -176,18 +179,27 @@ impl WriteCondition {
     /// Decides the condition on the current object.
     ///
     /// # Errors
-    /// [`EngineError::PreconditionFailed`], or [`EngineError::NoSuchKey`] if the condition needs an object and there is none.
+    /// [`EngineError::PreconditionFailed`] with the first condition that does not hold, or [`EngineError::NoSuchKey`] if one
+    /// needs an object and there is none.
     pub fn check(&self, current: Option<&ObjectInfo>) -> Result<(), EngineError> {
-        let Self { if_none_match, if_match, if_size, if_last_modified_seconds } = self;
+        let Self { if_none_match, if_match, if_size, if_last_modified_seconds, unchanged_since: _ } = self;
         let Some(info) = current else {
             let needs_object = if_match.is_some() || if_size.is_some() || if_last_modified_seconds.is_some();
             return if needs_object { Err(EngineError::NoSuchKey) } else { Ok(()) };
         };
-        let holds = if_match.as_ref().is_none_or(|tags| tags.matches(info.etag))
-            && if_none_match.as_ref().is_none_or(|tags| !tags.matches(info.etag))
-            && if_size.is_none_or(|size| size == info.size)
-            && if_last_modified_seconds.is_none_or(|seconds| seconds == info.last_modified.seconds());
-        if holds { Ok(()) } else { Err(EngineError::PreconditionFailed) }
+        let modified = info.last_modified.seconds();
+        let failed = if if_match.as_ref().is_some_and(|tags| !tags.matches(info.etag)) {
+            Precondition::IfMatch
+        } else if if_none_match.as_ref().is_some_and(|tags| tags.matches(info.etag)) {
+            Precondition::IfNoneMatch
+        } else if if_size.is_some_and(|size| size != info.size) {
+            Precondition::IfMatchSize
+        } else if if_last_modified_seconds.is_some_and(|seconds| seconds != modified) {
+            Precondition::IfMatchLastModifiedTime
+        } else {
+            return Ok(());
+        };
+        Err(EngineError::PreconditionFailed(failed))
     }
 }
 

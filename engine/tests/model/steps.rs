@@ -5,8 +5,8 @@ use super::reference::{FUTURE, Key, Model, PAST, Piece, Upload, Version, bytes};
 use crate::support::{self, content, etag, get_version, name, stage};
 use cairn_engine::{
     Attributes, Bucket, BucketChange, CompleteUpload, DeleteOptions, Engine, EngineError, NewUpload,
-    ObjectLock, Origin, PutObject, PutPart, Retention, RetentionMode, StagedPayload, Versioning,
-    WriteCondition, composite_etag, md5_digest,
+    ObjectLock, Origin, Precondition, PutObject, PutPart, Retention, RetentionMode, StagedPayload,
+    Versioning, WriteCondition, composite_etag, md5_digest,
 };
 use cairn_model::{Etag, ObjectKey, VersionId, VersionName, usize_of};
 use std::rc::Rc;
@@ -96,7 +96,7 @@ impl Step<'_> {
         let outcome = self.engine.put_object(put).await;
         let existed = self.held(key).current().is_some();
         if must_be_absent && existed {
-            return assert_eq!(outcome, Err(EngineError::PreconditionFailed));
+            return assert_eq!(outcome, Err(EngineError::PreconditionFailed(Precondition::IfNoneMatch)));
         }
         let put = outcome.expect("puts");
         assert_eq!((put.replaced, put.is_null), (existed, self.model.versioning != Versioning::Enabled));

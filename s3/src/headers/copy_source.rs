@@ -8,7 +8,7 @@ use crate::request::fields::Fields;
 use crate::request::target::Target;
 use cairn_engine::{EngineError, ObjectInfo};
 use cairn_http1::{Conditions, Validators, Verdict, encode_path};
-use cairn_model::{BucketName, ObjectKey, VersionName};
+use cairn_model::{BucketName, ObjectKey, Timestamp, VersionName};
 use std::ops::Range;
 
 /// The header that names the source.
@@ -26,7 +26,8 @@ pub(crate) struct CopySource {
 }
 
 impl CopySource {
-    /// Parses `bucket/key` or `/bucket/key`, percent-decoded once, and an optional `?versionId=`.
+    /// Parses `bucket/key` or `/bucket/key`, percent-decoded once, and an optional `?versionId=`. A plus is a space, as in
+    /// HTML forms and on AWS; `%2B` is a plus.
     ///
     /// # Errors
     /// `InvalidArgument` for a text without a key or with an invalid version; those of [`Target`] for an invalid bucket
@@ -41,7 +42,8 @@ impl CopySource {
                 (path, Some(version.ok_or_else(|| invalid("Invalid version id specified"))?))
             }
         };
-        let decoded = cairn_http1::decode(path)
+        let path = path.replace('+', "%20");
+        let decoded = cairn_http1::decode(&path)
             .map_err(|_| invalid("Copy Source must be percent-encoded UTF-8: sourcebucket/sourcekey"))?;
         let path = decoded.strip_prefix('/').unwrap_or(&decoded);
         let (bucket, key) =
@@ -83,7 +85,7 @@ impl CopySource {
 ///
 /// # Errors
 /// `PreconditionFailed` if one does not hold.
-pub(crate) fn check_conditions(fields: Fields<'_>, source: &ObjectInfo) -> S3Result<()> {
+pub(crate) fn check_conditions(fields: Fields<'_>, source: &ObjectInfo, now: Timestamp) -> S3Result<()> {
     let bytes = |name| fields.amz(name).map(str::as_bytes);
     let conditions = Conditions {
         if_match: bytes("x-amz-copy-source-if-match"),
@@ -93,10 +95,14 @@ pub(crate) fn check_conditions(fields: Fields<'_>, source: &ObjectInfo) -> S3Res
     };
     let etag = source.etag.to_string();
     let validators = Validators { etag: &etag, last_modified_seconds: source.last_modified.seconds() };
-    if conditions.evaluate(&validators) != Verdict::Proceed {
-        return Err(ErrorCode::PreconditionFailed.into());
-    }
-    Ok(())
+    let failed = match conditions.evaluate(&validators, now.seconds()) {
+        Verdict::Proceed => return Ok(()),
+        Verdict::PreconditionFailed(name) => name,
+        // A GET would be answered with 304.
+        Verdict::NotModified if conditions.if_none_match.is_some() => "If-None-Match",
+        Verdict::NotModified => "If-Modified-Since",
+    };
+    Err(S3Error::new(ErrorCode::PreconditionFailed).element("Condition", format!("{COPY_SOURCE}-{failed}")))
 }
 
 /// Checks the number of bytes to copy.
@@ -162,7 +168,8 @@ mod tests {
             ("/photos/a", "a", None),
             ("%2Fphotos%2Fa", "a", None),
             ("photos/a%2520b", "a%20b", None),
-            ("photos/a+b/%C3%A4/%3F", "a+b/\u{e4}/?", None),
+            ("photos/a%2Bb/%C3%A4/%3F", "a+b/\u{e4}/?", None),
+            ("photos/dir/my+file.txt", "dir/my file.txt", None),
             ("photos//a/../b/", "/a/../b/", None),
             ("photos/a?versionId=000000000000000a", "a", Some(id)),
             ("photos/a%3FversionId=x?versionId=null", "a?versionId=x", Some(VersionName::Null)),
@@ -237,7 +244,8 @@ mod tests {
             let headers: Vec<(&str, &[u8])> =
                 headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
             let query = Query::default();
-            let checked = check_conditions(Fields::new(&headers, &query), &object(5));
+            let checked =
+                check_conditions(Fields::new(&headers, &query), &object(5), Timestamp(784_111_800_000));
             assert_eq!(
                 checked.err().map(|error| error.code()),
                 (!holds).then_some("PreconditionFailed"),

@@ -95,10 +95,10 @@ pub(crate) fn of_entry(entry: EntryConditions<'_>) -> S3Result<WriteCondition> {
         seconds.ok_or_else(|| invalid("LastModifiedTime", text, "LastModifiedTime is not a date."))
     });
     Ok(WriteCondition {
-        if_none_match: None,
         if_match,
         if_size: if_size.transpose()?,
         if_last_modified_seconds: if_last_modified_seconds.transpose()?,
+        ..WriteCondition::default()
     })
 }
 

@@ -25,7 +25,6 @@ use cairn_engine::{
     Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
     ObjectLock, OpenObject, Origin, PutObject, PutOutcome, WriteCondition, inspect_in_turns,
 };
-use cairn_http1::iso8601_millis;
 use cairn_model::{Etag, ObjectKey};
 use cairn_net::RequestBody;
 use std::rc::Rc;
@@ -93,7 +92,7 @@ fn open_source(
 ) -> S3Result<(OpenObject, Option<(ChecksumAlgorithm, OpenObject)>)> {
     for _ in 0..OPENINGS_MAX {
         let checked = |info: &ObjectInfo| {
-            let checked = check_conditions(call.fields, info).and_then(|()| check_size(info.size));
+            let checked = check_conditions(call.fields, info, call.now).and_then(|()| check_size(info.size));
             (0..info.size, checked)
         };
         let opened = call.engine.open_object(bucket, &source.key, source.version, checked);
@@ -277,7 +276,7 @@ async fn digest_of(
 fn document(etag: Etag, outcome: &PutOutcome, attributes: &Attributes) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(512);
     xml.open_root("CopyObjectResult");
-    xml.value("LastModified", iso8601_millis(outcome.last_modified.0));
+    xml.time("LastModified", outcome.last_modified);
     xml.value("ETag", format_args!("&quot;{etag}&quot;"));
     for (algorithm, digest) in &attributes.checksums {
         xml.text(checksum::element(*algorithm), &checksum::text(digest));

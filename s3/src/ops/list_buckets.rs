@@ -7,7 +7,6 @@ use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::Bucket;
-use cairn_http1::iso8601_millis;
 use cairn_transfer::list_token;
 use std::sync::Arc;
 
@@ -38,7 +37,7 @@ pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
     for bucket in &page {
         xml.open("Bucket");
         xml.text("Name", bucket.name.as_str());
-        xml.value("CreationDate", iso8601_millis(bucket.created_at.0));
+        xml.time("CreationDate", bucket.created_at);
         if request.with_region {
             xml.text("BucketRegion", REGION);
         }

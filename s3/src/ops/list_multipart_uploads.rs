@@ -13,7 +13,6 @@ use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListUploads, ListedUpload, UploadPosition, UploadsPage};
-use cairn_http1::iso8601_millis;
 use cairn_model::UploadId;
 use futures_lite::future::yield_now;
 
@@ -133,7 +132,7 @@ fn write_upload(xml: &mut XmlWriter, names: NameEncoding, upload: &ListedUpload)
     account::write_owner_as(xml, "Initiator");
     account::write_owner(xml);
     xml.text("StorageClass", "STANDARD");
-    xml.value("Initiated", iso8601_millis(upload.initiated.0));
+    xml.time("Initiated", upload.initiated);
     write_upload_checksum(xml, upload.checksum);
     xml.close("Upload");
     Ok(())
@@ -225,7 +224,7 @@ mod tests {
         for (name, value) in [
             ("Key", "a%20b"),
             ("UploadId", "000000000000000a"),
-            ("Initiated", "1994-11-06T08:49:37.123Z"),
+            ("Initiated", "1994-11-06T08:49:37.000Z"),
             ("ChecksumAlgorithm", "SHA256"),
             ("ChecksumType", "COMPOSITE"),
         ] {

@@ -13,7 +13,6 @@ use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListVersions, ListedVersion, VersionPosition, VersionsPage};
-use cairn_http1::iso8601_millis;
 
 const KEY_MARKER: &str = "key-marker";
 const VERSION_MARKER: &str = "version-id-marker";
@@ -149,7 +148,7 @@ fn write_version(xml: &mut XmlWriter, names: NameEncoding, version: &ListedVersi
     names.write(xml, "Key", &object.key)?;
     xml.value("VersionId", name);
     xml.value("IsLatest", is_latest);
-    xml.value("LastModified", iso8601_millis(object.last_modified.0));
+    xml.time("LastModified", object.last_modified);
     if !is_delete_marker {
         xml.value("ETag", format_args!("&quot;{}&quot;", object.etag));
         list_page::write_checksums(xml, object);

@@ -7,7 +7,6 @@ use crate::ops::name_encoding::NameEncoding;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::ListedObject;
-use cairn_http1::iso8601_millis;
 
 /// Most entries on one page. A larger request counts as this many.
 pub(crate) const KEYS_MAX: usize = 1000;
@@ -87,7 +86,7 @@ pub(crate) fn write_object(
 ) -> S3Result<()> {
     xml.open("Contents");
     names.write(xml, "Key", &object.key)?;
-    xml.value("LastModified", iso8601_millis(object.last_modified.0));
+    xml.time("LastModified", object.last_modified);
     xml.value("ETag", format_args!("&quot;{}&quot;", object.etag));
     write_checksums(xml, object);
     xml.value("Size", object.size);

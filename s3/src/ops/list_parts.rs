@@ -11,7 +11,6 @@ use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{PartInfo, PartsPage};
-use cairn_http1::iso8601_millis;
 
 /// Estimated bytes of XML for one part, to size the first allocation.
 const ENTRY_BYTES: usize = 192;
@@ -79,7 +78,7 @@ fn document((bucket, key): (&str, &str), request: &ListRequest, page: &PartsPage
 fn write_part(xml: &mut XmlWriter, part: &PartInfo) {
     xml.open("Part");
     xml.value("PartNumber", part.number);
-    xml.value("LastModified", iso8601_millis(part.last_modified.0));
+    xml.time("LastModified", part.last_modified);
     xml.value("ETag", format_args!("&quot;{}&quot;", part.etag()));
     xml.value("Size", part.size);
     if let Some((algorithm, digest)) = &part.checksum {
@@ -136,7 +135,7 @@ mod tests {
         let part = root.child("Part").expect("one");
         for (name, value) in [
             ("PartNumber", "7"),
-            ("LastModified", "1994-11-06T08:49:37.123Z"),
+            ("LastModified", "1994-11-06T08:49:37.000Z"),
             ("ETag", &*format!("\"{}\"", "ab".repeat(16))),
             ("Size", "3"),
             ("ChecksumCRC32", "AAAAAQ=="),

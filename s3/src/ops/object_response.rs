@@ -41,8 +41,10 @@ pub(crate) fn object_response(
         let message = "Cannot specify both Range header and partNumber query parameter.";
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
     }
-    let plan = match ReadPlan::with_validators(call.head, &validators, info.size) {
-        ReadPlan::PreconditionFailed => return Err(ErrorCode::PreconditionFailed.into()),
+    let plan = match ReadPlan::with_validators(call.head, &validators, info.size, call.now) {
+        ReadPlan::PreconditionFailed(condition) => {
+            return Err(S3Error::new(ErrorCode::PreconditionFailed).element("Condition", condition));
+        }
         ReadPlan::Unsatisfiable { size } => return Err(invalid_range(range, size)),
         ReadPlan::NotModified => {
             let mut head = ResponseHead::new(StatusCode::NOT_MODIFIED);

@@ -15,7 +15,6 @@ use crate::ops::copies::{self, Rights};
 use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{Bucket, ChecksumAlgorithm, Engine, ObjectInfo, OpenObject, PartInfo, PutPart};
-use cairn_http1::iso8601_millis;
 use cairn_model::{ObjectKey, UploadId};
 use cairn_net::RequestBody;
 use std::rc::Rc;
@@ -68,7 +67,7 @@ pub(crate) async fn upload_part_copy(call: &Call<'_>, body: &RequestBody<'_>) ->
 /// Opens the bytes to copy, after checking conditions and range. Returns their number.
 fn open_source(call: &Call<'_>, bucket: &Arc<Bucket>, source: &CopySource) -> S3Result<(OpenObject, u64)> {
     let wanted = |info: &ObjectInfo| {
-        let range = check_conditions(call.fields, info).and_then(|()| {
+        let range = check_conditions(call.fields, info, call.now).and_then(|()| {
             let range = range_to_copy(call.fields, info.size)?;
             check_size(range.end - range.start).map(|()| range)
         });
@@ -119,7 +118,7 @@ impl PartCopy {
 fn document(part: &PartInfo) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(512);
     xml.open_root("CopyPartResult");
-    xml.value("LastModified", iso8601_millis(part.last_modified.0));
+    xml.time("LastModified", part.last_modified);
     xml.value("ETag", format_args!("&quot;{}&quot;", part.etag()));
     if let Some((algorithm, digest)) = &part.checksum {
         xml.text(checksum::element(*algorithm), &checksum::text(digest));

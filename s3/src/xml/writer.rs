@@ -5,7 +5,8 @@
 //! represent (`xml_can_represent`). If one is written all the same, U+FFFD replaces it, so that the document stays
 //! well-formed.
 
-use cairn_model::is_xml_char;
+use cairn_http1::iso8601_millis;
+use cairn_model::{Timestamp, is_xml_char};
 use std::fmt::{self, Write as _};
 
 /// The first bytes of every document.
@@ -70,6 +71,11 @@ impl XmlWriter {
         self.open(name);
         write!(self.out, "{value}").expect("writing to a String does not fail");
         self.close(name);
+    }
+
+    /// Writes a time in whole seconds, as on AWS, so that it equals the `Last-Modified` of the object.
+    pub(crate) fn time(&mut self, name: &str, time: Timestamp) {
+        self.value(name, iso8601_millis(time.seconds() * 1000));
     }
 
     /// Returns the document.

@@ -22,6 +22,7 @@ use crate::types::token::TokenHash;
 use access::{check_destination, check_page};
 use cairn_engine::{Bucket, EngineError, ObjectInfo, OpenObject};
 use cairn_http1::{Method, ResponseHead, unsatisfied_content_range};
+use cairn_model::Timestamp;
 use cairn_net::{Request, Response, ResponseBody, ResponseMeta};
 use cairn_transfer::{ReadPlan, StartedPayload, stored_content_type};
 use refusal::Refusal;
@@ -121,7 +122,7 @@ impl PublicLinks {
         let bucket = self.engine.store().bucket(&object.bucket).filter(|bucket| object.is_in(bucket));
         let bucket = bucket.ok_or_else(Refusal::object_not_found)?;
         let audit = || ReadAudit::new(&self.audit, request, OPERATION, LinkKind::Embed, &embed.link);
-        let mut plan_read = |info: &ObjectInfo| plan(request, embed, reader, info);
+        let mut plan_read = |info: &ObjectInfo| plan(request, embed, reader, info, self.sharing.now());
         let is_head = *request.head.method() == Method::HEAD;
         let opened = if is_head {
             self.embed_head(&bucket, embed, &mut plan_read)
@@ -173,15 +174,16 @@ fn plan(
     embed: &Embed,
     reader: Option<&WebOrigin>,
     info: &ObjectInfo,
+    now: Timestamp,
 ) -> Result<(ReadPlan, ResponseHead), Box<Refusal>> {
     let content_type = stored_content_type(&info.attributes);
     // It was checked when the embed was created, but the object may be another one since.
     if embed.disposition == Disposition::Inline && !MediaClass::of(&content_type).is_embeddable() {
         return Err(Refusal::content_type());
     }
-    let plan = ReadPlan::of(&request.head, info);
+    let plan = ReadPlan::of(&request.head, info, now);
     match plan {
-        ReadPlan::PreconditionFailed => Err(Refusal::precondition_failed()),
+        ReadPlan::PreconditionFailed(_) => Err(Refusal::precondition_failed()),
         ReadPlan::Unsatisfiable { size } => Err(Refusal::range(unsatisfied_content_range(size))),
         ReadPlan::Whole { .. } | ReadPlan::Part(_) | ReadPlan::NotModified => {
             let head = headers::content(&plan, embed, reader, info, &content_type);

@@ -6,6 +6,7 @@
 
 use cairn_engine::{Attributes, ObjectInfo};
 use cairn_http1::attachment;
+use cairn_model::{Clock as _, SystemClock};
 use cairn_transfer::{ReadPlan, ValidatorHeaders, stored_content_type, stored_header};
 
 use super::object_ref::ObjectRef;
@@ -20,7 +21,7 @@ pub(crate) const SANDBOX: (&str, &str) = ("content-security-policy", "sandbox");
 pub(crate) async fn content(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let source = ObjectRef::of(&call)?;
     let opened = call.engine()?.open_object(&source.bucket, &source.key, source.version, |info| {
-        let plan = ReadPlan::of(call.head, info);
+        let plan = ReadPlan::of(call.head, info, SystemClock.now());
         let headers = response_headers(&plan, &source, info);
         (plan.range(), (plan, headers))
     });
@@ -44,7 +45,7 @@ fn response_headers(
     let ValidatorHeaders { etag, last_modified } = ValidatorHeaders::of(info);
     let mut headers = vec![("etag", etag), ("last-modified", last_modified)];
     match plan {
-        ReadPlan::PreconditionFailed => return Err(AdminError::PreconditionFailed),
+        ReadPlan::PreconditionFailed(_) => return Err(AdminError::PreconditionFailed),
         ReadPlan::Unsatisfiable { size } => return Err(AdminError::RangeNotSatisfiable(*size)),
         ReadPlan::NotModified => return Ok(headers),
         ReadPlan::Whole { .. } => {}

@@ -34,7 +34,7 @@ use crate::format::usage_record::{self, USAGE_RECORD_VERSION};
 use crate::limits::BATCH_PARTS_MAX;
 use crate::slice::Slice;
 use crate::slice::change_log::Change;
-use crate::slice::command::{Command, FreeOrphans, Reply};
+use crate::slice::command::{BucketContents, Command, FreeOrphans, Reply};
 use crate::slice::due_states::DueStateMap;
 use crate::slice::tables::SEQUENCE_KEY;
 use crate::types::bucket::Usage;
@@ -149,8 +149,12 @@ impl<'s> Batch<'s> {
                 let outcome = self.abort_upload(&abort);
                 self.complete(outcome, reply)
             }
-            Command::ProbeEmpty(bucket, reply) => {
-                let outcome = self.is_empty(bucket).map_err(Failure::Broken);
+            Command::ProbeContents(bucket, reply) => {
+                let outcome = self.contents(bucket).map_err(Failure::Broken);
+                self.complete(outcome, reply)
+            }
+            Command::AbortFirstUpload(abort, reply) => {
+                let outcome = self.abort_first_upload(&abort);
                 self.complete(outcome, reply)
             }
             Command::IndexDue(step, reply) => {
@@ -196,16 +200,20 @@ impl<'s> Batch<'s> {
         Ok(())
     }
 
-    /// Returns whether no record of the slice belongs to the bucket with this id.
-    fn is_empty(&self, bucket: u64) -> Result<bool, EngineError> {
+    /// Returns what the slice holds of the bucket with this id.
+    fn contents(&self, bucket: u64) -> Result<BucketContents, EngineError> {
         let prefix = keys::prefix_of(bucket, &[]);
-        for table in [self.slice.tables.objects, self.slice.tables.uploads] {
+        let has_record = |table| {
             let found = self.txn.first_key_at_or_after(table, &prefix)?;
-            if found.is_some_and(|key| key.starts_with(&prefix)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+            Ok::<_, EngineError>(found.is_some_and(|key| key.starts_with(&prefix)))
+        };
+        Ok(if has_record(self.slice.tables.objects)? {
+            BucketContents::Versions
+        } else if has_record(self.slice.tables.uploads)? {
+            BucketContents::OnlyUploads
+        } else {
+            BucketContents::Nothing
+        })
     }
 
     /// Removes the marks of those runs that no record owns.

@@ -18,7 +18,7 @@ use crate::format::payload_id::PayloadId;
 use crate::format::upload_record;
 use crate::limits::OBJECT_BYTES_MAX;
 use crate::slice::change_log::{Change, FollowedTable};
-use crate::slice::command::{AbortUpload, CompleteUpload, CreateUpload, PutPart};
+use crate::slice::command::{AbortFirstUpload, AbortUpload, CompleteUpload, CreateUpload, PutPart};
 use crate::slice::staged::StagedParts;
 use crate::space::allocator::RemovedPayload;
 use crate::types::bucket::Usage;
@@ -26,7 +26,8 @@ use crate::types::object::{
     Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, ObjectInfo, PartRun, PutOutcome,
 };
 use crate::types::upload::{NewUpload, PartInfo, UploadInfo, composite_etag};
-use cairn_model::{Etag, UploadId, VersionId};
+use cairn_model::{Etag, ObjectKey, UploadId, VersionId};
+use std::sync::Arc;
 
 impl Batch<'_> {
     /// Begins an upload.
@@ -89,11 +90,34 @@ impl Batch<'_> {
         if self.txn.get(self.slice.tables.uploads, &upload).map_err(EngineError::from)?.is_none() {
             return Err(EngineError::NoSuchUpload.into());
         }
-        let parts = self.parts_of_upload(&upload)?;
+        self.abort_at(&target, &upload, Author::client(&abort.key, &abort.origin))
+    }
+
+    /// Removes the first upload of a bucket that is being deleted, and so accepts no other change. Returns whether there was
+    /// one.
+    pub(super) fn abort_first_upload(&mut self, abort: &AbortFirstUpload) -> Result<bool, Failure> {
+        let prefix = keys::prefix_of(abort.bucket.id, &[]);
+        let first =
+            self.txn.first_key_at_or_after(self.slice.tables.uploads, &prefix).map_err(EngineError::from)?;
+        let Some(upload) = first.filter(|key| key.starts_with(&prefix)).map(<[u8]>::to_vec) else {
+            return Ok(false);
+        };
+        let corrupt = || EngineError::Corrupt("the key of an upload".to_owned());
+        let (_, key, _) = keys::decode_upload(&upload).ok_or_else(corrupt)?;
+        let key =
+            String::from_utf8(key).ok().and_then(|key| ObjectKey::parse(&key).ok()).ok_or_else(corrupt)?;
+        let versions = keys::versions_of(abort.bucket.id, key.as_bytes()).ok_or_else(corrupt)?;
+        let target = TargetKey { bucket: Arc::clone(&abort.bucket), versions };
+        self.abort_at(&target, &upload, Author::client(&key, &abort.origin))?;
+        Ok(true)
+    }
+
+    fn abort_at(&mut self, target: &TargetKey, upload: &[u8], author: Author<'_>) -> Result<(), Failure> {
+        let parts = self.parts_of_upload(upload)?;
         self.transfer_extents(&[], &extents_of(&parts), None)?;
-        self.remove_upload(&target, &upload)?;
-        self.remove_parts(&target, &parts)?;
-        self.write_event_of_abort(&target, Author::client(&abort.key, &abort.origin))
+        self.remove_upload(target, upload)?;
+        self.remove_parts(target, &parts)?;
+        self.write_event_of_abort(target, author)
     }
 
     fn remove_upload(&mut self, target: &TargetKey, key: &[u8]) -> Result<(), Failure> {
@@ -129,6 +153,12 @@ impl Batch<'_> {
         };
         let newest = self.newest(&target)?;
         complete.condition.check(current_object(newest.as_ref()))?;
+        if let (Some(upload), Some(newest)) = (complete.condition.unchanged_since, &newest) {
+            // Uploads and versions have their numbers from one sequence.
+            if newest.record.info.version.0 > upload.0 {
+                return Err(EngineError::Conflict.into());
+            }
+        }
         // Counted even if the completion is refused, so that a batch of refusals stays bounded too.
         self.parts_touched += complete.parts.len();
         let DividedParts { used, unused } = self.divide_parts(&key, &complete.parts)?;

@@ -66,7 +66,7 @@ impl Workload {
             self.engine.put_object(put).await
         };
         let outcome = self.change(key, change, put, |put| (put.version.0, put.is_null)).await;
-        if must_be_absent && outcome == Err(EngineError::PreconditionFailed) {
+        if must_be_absent && matches!(outcome, Err(EngineError::PreconditionFailed(_))) {
             self.history.borrow_mut().set_exists(key);
         }
         outcome.map(drop)

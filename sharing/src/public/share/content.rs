@@ -62,7 +62,7 @@ pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
     let bucket = links.bucket_of(object)?;
     let is_exhausted = share.status_at(links.sharing.now()) == LinkStatus::Exhausted;
     let opened = links.engine.open_object(&bucket, &object.key, object.version, |info| {
-        let plan = ReadPlan::of(head, info);
+        let plan = ReadPlan::of(head, info, links.sharing.now());
         let planned = if is_exhausted && !matches!(plan, ReadPlan::Part(_)) {
             Err(Refusal::Gone(LinkStatus::Exhausted))
         } else {
@@ -113,7 +113,7 @@ fn response_headers(
     let ValidatorHeaders { etag, last_modified } = ValidatorHeaders::of(info);
     let mut headers = vec![("etag", etag), ("last-modified", last_modified)];
     match plan {
-        ReadPlan::PreconditionFailed => return Err(Refusal::PreconditionFailed),
+        ReadPlan::PreconditionFailed(_) => return Err(Refusal::PreconditionFailed),
         ReadPlan::Unsatisfiable { size } => return Err(Refusal::RangeNotSatisfiable(*size)),
         ReadPlan::NotModified => return Ok(headers),
         ReadPlan::Whole { .. } => {}
