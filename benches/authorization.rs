@@ -124,7 +124,13 @@ fn authorization(criterion: &mut Criterion) {
             ("x-amz-date", DATE.as_bytes()),
             ("authorization", authorization.as_bytes()),
         ];
-        let request = SignedRequest { method: "GET", path: &path, query: None, headers: &headers };
+        let request = SignedRequest {
+            method: "GET",
+            path: &path,
+            query: None,
+            headers: &headers,
+            bucket_in_host: None,
+        };
         let ask = || {
             let authenticated = authenticator.authenticate(black_box(&request), NOW).expect("rightly signed");
             authenticated.principal.decide(Action::GetObject, black_box(resource))

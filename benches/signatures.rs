@@ -23,7 +23,13 @@ fn signatures(criterion: &mut Criterion) {
               Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
         ),
     ];
-    let in_header = SignedRequest { method: "GET", path: "/test.txt", query: None, headers: &header };
+    let in_header = SignedRequest {
+        method: "GET",
+        path: "/test.txt",
+        query: None,
+        headers: &header,
+        bucket_in_host: None,
+    };
     let presigned = SignedRequest {
         query: Some(
             "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2F\
@@ -31,6 +37,7 @@ fn signatures(criterion: &mut Criterion) {
              &X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404",
         ),
         headers: &header[..1],
+        bucket_in_host: None,
         ..in_header
     };
     let mut group = criterion.benchmark_group("SigV4 verification");

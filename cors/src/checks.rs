@@ -1,6 +1,6 @@
 //! Which rules a bucket may have. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
 
-use crate::origin;
+use crate::origin::{self, OriginMatching};
 use crate::rule::Rule;
 use cairn_model::is_xml_char;
 
@@ -70,9 +70,9 @@ pub enum HeaderList {
 }
 
 /// Checks the rules of a bucket. The first problem counts.
-pub(crate) fn check(rules: &[Rule]) -> Result<(), CorsError> {
+pub(crate) fn check(rules: &[Rule], matching: OriginMatching) -> Result<(), CorsError> {
     for (index, rule) in rules.iter().enumerate() {
-        check_rule(rule).map_err(|problem| CorsError::Rule { index, problem })?;
+        check_rule(rule, matching).map_err(|problem| CorsError::Rule { index, problem })?;
     }
     match rules.len() {
         0 => Err(CorsError::NoRules),
@@ -81,14 +81,14 @@ pub(crate) fn check(rules: &[Rule]) -> Result<(), CorsError> {
     }
 }
 
-fn check_rule(rule: &Rule) -> Result<(), Problem> {
+fn check_rule(rule: &Rule, matching: OriginMatching) -> Result<(), Problem> {
     if let Some(id) = &rule.id
         && (id.chars().count() > ID_CHARACTERS_MAX || !id.chars().all(is_xml_char))
     {
         return Err(Problem::Id);
     }
     for text in &rule.origins {
-        origin::check(text).map_err(|why| Problem::Origin { text: text.clone(), why })?;
+        origin::check(text, matching).map_err(|why| Problem::Origin { text: text.clone(), why })?;
     }
     for text in &rule.methods {
         if !METHODS.contains(&text.as_str()) {
@@ -125,6 +125,7 @@ fn check_header_name(list: HeaderList, text: &str) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::{CorsError, HeaderList, Problem, RULES_MAX, check};
+    use crate::origin::OriginMatching;
     use crate::rule::Rule;
 
     fn least() -> Rule {
@@ -134,7 +135,7 @@ mod tests {
     fn problem(change: impl FnOnce(&mut Rule)) -> Option<Problem> {
         let mut changed = least();
         change(&mut changed);
-        match check(&[least(), changed]) {
+        match check(&[least(), changed], OriginMatching::Exact) {
             Ok(()) => None,
             Err(CorsError::Rule { index: 1, problem }) => Some(problem),
             Err(other) => panic!("{other:?}"),
@@ -170,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_bucket_has_one_to_a_hundred_rules() {
-        assert_eq!(check(&[]), Err(CorsError::NoRules));
-        assert_eq!(check(&vec![least(); RULES_MAX]), Ok(()));
-        assert_eq!(check(&vec![least(); RULES_MAX + 1]), Err(CorsError::TooManyRules));
+        assert_eq!(check(&[], OriginMatching::Exact), Err(CorsError::NoRules));
+        assert_eq!(check(&vec![least(); RULES_MAX], OriginMatching::Patterns), Ok(()));
+        assert_eq!(check(&vec![least(); RULES_MAX + 1], OriginMatching::Exact), Err(CorsError::TooManyRules));
     }
 }

@@ -16,5 +16,6 @@ mod rules;
 pub use checks::{
     CONFIGURATION_BYTES_MAX, CorsError, HeaderList, ID_CHARACTERS_MAX, METHODS, Problem, RULES_MAX,
 };
+pub use origin::OriginMatching;
 pub use rule::Rule;
 pub use rules::{Admission, CrossOrigin, Mismatch, Rules};

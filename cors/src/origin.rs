@@ -6,6 +6,15 @@
 /// Allows every origin.
 pub(crate) const ANY: &str = "*";
 
+/// How the origins of rules are matched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OriginMatching {
+    /// An origin is `*` alone, or equals that of a request.
+    Exact,
+    /// An origin may also have one `*` in it, for any text without a slash, as on AWS.
+    Patterns,
+}
+
 /// Default ports of schemes, which browsers omit.
 const DEFAULT_PORTS: [(&str, u16); 4] = [("http", 80), ("https", 443), ("ws", 80), ("wss", 443)];
 
@@ -62,8 +71,11 @@ impl<'a> RequestOrigin<'a> {
         Self { text, parsed: Origin::parse(text) }
     }
 
-    /// Whether `allowed` names the same origin.
-    pub(crate) fn is(&self, allowed: &str) -> bool {
+    /// Whether `allowed` names the same origin, or is a pattern that matches it.
+    pub(crate) fn is(&self, allowed: &str, matching: OriginMatching) -> bool {
+        if let (OriginMatching::Patterns, Some((start, end))) = (matching, allowed.split_once('*')) {
+            return self.lies_between(start, end);
+        }
         match (&self.parsed, Origin::parse(allowed)) {
             (Some(request), Some(allowed)) => {
                 request.scheme.eq_ignore_ascii_case(allowed.scheme)
@@ -73,18 +85,32 @@ impl<'a> RequestOrigin<'a> {
             _ => self.text == allowed,
         }
     }
+
+    fn lies_between(&self, start: &str, end: &str) -> bool {
+        let text = self.text;
+        let Some(rest) = text.len().checked_sub(start.len() + end.len()) else { return false };
+        let at = |from: usize, length: usize| text.get(from..from + length);
+        at(0, start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
+            && at(start.len() + rest, end.len()).is_some_and(|found| found.eq_ignore_ascii_case(end))
+            && at(start.len(), rest).is_some_and(|found| !found.contains('/') || start.is_empty())
+    }
 }
 
-/// Checks that a rule may contain `text`: `*` alone, or a text that an origin can equal.
+/// Checks that a rule may contain `text`: `*` alone, a text that an origin can equal, or a pattern.
 ///
 /// # Errors
 /// What is wrong with it, for the client.
-pub(crate) fn check(text: &str) -> Result<(), &'static str> {
+pub(crate) fn check(text: &str, matching: OriginMatching) -> Result<(), &'static str> {
     if text == ANY {
         return Ok(());
     }
-    if text.contains('*') {
-        return Err("origins are matched exactly: name each one, or use a single * for all");
+    match (text.matches('*').count(), matching) {
+        (0, _) => {}
+        (1, OriginMatching::Patterns) => return check(&text.replace('*', "1"), OriginMatching::Exact),
+        (_, OriginMatching::Patterns) => return Err("an origin can not have more than one wildcard"),
+        (_, OriginMatching::Exact) => {
+            return Err("origins are matched exactly: name each one, or use a single * for all");
+        }
     }
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/');
     if plain || Origin::parse(text).is_some() {
@@ -95,6 +121,7 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::OriginMatching::{Exact, Patterns};
     use super::{RequestOrigin, check};
 
     #[test]
@@ -109,7 +136,7 @@ mod tests {
             ("null", "null"),
             ("example", "example"),
         ] {
-            assert!(RequestOrigin::new(other).is(one), "{one} {other}");
+            assert!(RequestOrigin::new(other).is(one, Exact), "{one} {other}");
         }
         for (one, other) in [
             ("https://app.example.com", "http://app.example.com"),
@@ -123,7 +150,32 @@ mod tests {
             ("example", "Example"),
             ("null", "NULL"),
         ] {
-            assert!(!RequestOrigin::new(other).is(one), "{one} {other}");
+            assert!(!RequestOrigin::new(other).is(one, Exact), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_any_text_without_a_slash() {
+        for (pattern, origin, is_match) in [
+            ("https://*.example.com", "https://app.example.com", true),
+            ("https://*.example.com", "HTTPS://a.b.Example.com", true),
+            ("https://*.example.com", "https://example.com", false),
+            ("https://*.example.com", "http://app.example.com", false),
+            ("https://*.example.com", "https://app.example.com.evil.test", false),
+            ("https://*.example.com", "https://evil.test/.example.com", false),
+            ("http://localhost:*", "http://localhost:3000", true),
+            ("*.example.com", "https://app.example.com", true),
+            ("https://ab*ba", "https://aba", false),
+            ("https://\u{e4}*", "https://\u{e4}\u{f6}", true),
+        ] {
+            assert_eq!(RequestOrigin::new(origin).is(pattern, Patterns), is_match, "{pattern} {origin}");
+            assert!(!RequestOrigin::new(origin).is(pattern, Exact), "{pattern} {origin}");
+        }
+        for text in ["https://*.example.com", "http://*", "*.example.com", "http://localhost:*"] {
+            assert_eq!((check(text, Patterns).is_ok(), check(text, Exact).is_ok()), (true, false), "{text}");
+        }
+        for text in ["https://*.*.com", "https://*.example.com/", "**"] {
+            assert!(check(text, Patterns).is_err(), "{text}");
         }
     }
 
@@ -132,7 +184,7 @@ mod tests {
         for text in
             ["*", "https://a.example:8443", "capacitor://localhost", "http://[::1]:3000", "null", "example"]
         {
-            assert_eq!(check(text), Ok(()), "{text}");
+            assert_eq!(check(text, Exact), Ok(()), "{text}");
         }
         for text in [
             "",
@@ -152,7 +204,7 @@ mod tests {
             "a b",
             "https://\u{e4}.example",
         ] {
-            assert!(check(text).is_err(), "{text}");
+            assert!(check(text, Exact).is_err(), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! put are absent. Rules that cannot be decoded allow no request.
 
 use crate::checks::{self, CorsError};
-use crate::origin::{ANY, RequestOrigin};
+use crate::origin::{ANY, OriginMatching, RequestOrigin};
 use crate::rule::Rule;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -69,8 +69,8 @@ impl Rules {
     ///
     /// # Errors
     /// The first thing that is not allowed.
-    pub fn new(rules: Vec<Rule>) -> Result<Self, CorsError> {
-        checks::check(&rules)?;
+    pub fn new(rules: Vec<Rule>, matching: OriginMatching) -> Result<Self, CorsError> {
+        checks::check(&rules, matching)?;
         Ok(Self { version: VERSION, rules })
     }
 
@@ -98,7 +98,7 @@ impl Rules {
     /// Returns the first rule that allows origin, method and headers together; `None` for an origin or a list of
     /// headers that is too long.
     #[must_use]
-    pub fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
+    pub fn admit(&self, request: CrossOrigin<'_>, matching: OriginMatching) -> Option<Admission<'_>> {
         let names: Vec<&str> = request.header_names().take(HEADERS_MAX + 1).collect();
         if request.origin.len() > ORIGIN_BYTES_MAX || names.len() > HEADERS_MAX {
             return None;
@@ -107,7 +107,7 @@ impl Rules {
         self.rules.iter().find_map(|rule| {
             let is_any = |allowed: &String| allowed == ANY;
             // An `Origin: *`, which no browser sends, is treated as any other origin: without credentials.
-            let named = |allowed: &String| !is_any(allowed) && origin.is(allowed);
+            let named = |allowed: &String| !is_any(allowed) && origin.is(allowed, matching);
             let is_named = rule.origins.iter().any(named);
             let any_origin = !is_named && rule.origins.iter().any(is_any);
             let admits = (is_named || any_origin)
@@ -119,12 +119,13 @@ impl Rules {
 
     /// Returns what no rule allows of a request that [`Self::admit`] has refused.
     #[must_use]
-    pub fn mismatch(&self, request: CrossOrigin<'_>) -> Mismatch {
+    pub fn mismatch(&self, request: CrossOrigin<'_>, matching: OriginMatching) -> Mismatch {
         if request.origin.len() > ORIGIN_BYTES_MAX {
             return Mismatch::Origin;
         }
         let origin = RequestOrigin::new(request.origin);
-        let allows_origin = |rule: &&Rule| rule.origins.iter().any(|one| one == ANY || origin.is(one));
+        let allows_origin =
+            |rule: &&Rule| rule.origins.iter().any(|one| one == ANY || origin.is(one, matching));
         let allows_method = |rule: &Rule| rule.methods.iter().any(|one| one == request.method);
         let methods: Vec<bool> = self.rules.iter().filter(allows_origin).map(allows_method).collect();
         match &methods[..] {
@@ -151,6 +152,7 @@ fn allows_header(rule: &Rule, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{CrossOrigin, Mismatch, Rules};
+    use crate::origin::OriginMatching::Exact;
     use crate::rule::Rule;
 
     impl Rules {
@@ -180,7 +182,7 @@ mod tests {
             rule(&["https://a.example", "*"], &["GET", "PUT"], &["x-amz-*", "Content-Type"]),
         ]);
         let admitted = |origin, method, headers| {
-            let admission = rules.admit(CrossOrigin { origin, method, headers })?;
+            let admission = rules.admit(CrossOrigin { origin, method, headers }, Exact)?;
             Some((rules.rules.iter().position(|rule| rule == admission.rule)?, admission.any_origin))
         };
         let a = "https://a.example";
@@ -203,7 +205,8 @@ mod tests {
     fn mismatch_names_the_first_part_that_no_rule_allows() {
         let rules =
             Rules::of(vec![rule(&["https://a.example"], &["GET"], &["x-a"]), rule(&["*"], &["PUT"], &[])]);
-        let mismatch = |origin, method, headers| rules.mismatch(CrossOrigin { origin, method, headers });
+        let mismatch =
+            |origin, method, headers| rules.mismatch(CrossOrigin { origin, method, headers }, Exact);
         let (a, long) = ("https://a.example", "o".repeat(2049));
         assert_eq!(mismatch(a, "DELETE", ""), Mismatch::Method);
         assert_eq!(mismatch("https://b.example", "GET", ""), Mismatch::Method);
@@ -211,8 +214,8 @@ mod tests {
         assert_eq!(mismatch(&long, "PUT", ""), Mismatch::Origin);
         let named = Rules::of(vec![rule(&[a], &["GET"], &[])]);
         let other = CrossOrigin { origin: "https://b.example", method: "GET", headers: "" };
-        assert_eq!(named.mismatch(other), Mismatch::Origin);
-        assert_eq!(Rules::of(Vec::new()).mismatch(other), Mismatch::Origin);
+        assert_eq!(named.mismatch(other, Exact), Mismatch::Origin);
+        assert_eq!(Rules::of(Vec::new()).mismatch(other, Exact), Mismatch::Origin);
     }
 
     /// Anyone may send a preflight, and each of thousands of names was compared with each of thousands of patterns.
@@ -220,7 +223,7 @@ mod tests {
     fn too_long_origins_and_header_lists_are_refused() {
         let rules = Rules::of(vec![rule(&["*"], &["GET"], &["*"])]);
         let admits = |origin: &str, headers: &str| {
-            rules.admit(CrossOrigin { origin, method: "GET", headers }).is_some()
+            rules.admit(CrossOrigin { origin, method: "GET", headers }, Exact).is_some()
         };
         assert!(admits("https://a.example", &"x-a,".repeat(100)));
         assert!(!admits("https://a.example", &"x-a,".repeat(101)));
@@ -241,10 +244,13 @@ mod tests {
             (" x-a-name , my-end,", true),
         ] {
             let request = CrossOrigin { origin: "null", method: "GET", headers };
-            assert_eq!(rules.admit(request).is_some(), allowed, "{headers}");
+            assert_eq!(rules.admit(request, Exact).is_some(), allowed, "{headers}");
         }
         let all = Rules::of(vec![rule(&["*"], &["GET"], &["*"])]);
-        assert!(all.admit(CrossOrigin { origin: "x", method: "GET", headers: "anything, at-all" }).is_some());
+        assert!(
+            all.admit(CrossOrigin { origin: "x", method: "GET", headers: "anything, at-all" }, Exact)
+                .is_some()
+        );
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl TextRequest {
             path: &self.path,
             query: self.query.as_deref(),
             headers: &headers,
+            bucket_in_host: None,
         };
         authenticator.authenticate(&request, NOW).map(drop)
     }

@@ -14,7 +14,7 @@
 //! use cairn_model::Timestamp;
 //!
 //! let authenticator = Authenticator::new(RootCredential::new("root", "a secret of some length"));
-//! let request = SignedRequest { method: "GET", path: "/photos/1.jpg", query: None, headers: &[] };
+//! let request = SignedRequest { method: "GET", path: "/photos/1.jpg", query: None, headers: &[], bucket_in_host: None };
 //! let refused = authenticator.authenticate(&request, Timestamp(1_369_353_600_000)).unwrap_err();
 //! assert_eq!(refused, AuthError::NoAuthentication);
 //! assert_eq!((refused.status(), refused.code()), (403, "AccessDenied"));
@@ -38,7 +38,9 @@ pub use chunk_signatures::{ChunkSignatureMismatch, ChunkSignatures};
 pub use credential::{
     AccountPrincipal, Credential, Credentials, Principal, RootCredential, SecretKey, Usability,
 };
-pub use request::{Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedForm, SignedRequest};
+pub use request::{
+    Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedForm, SignedFormVersion2, SignedRequest,
+};
 pub use role::Role;
 pub use sigv4::{
     AuthError, Authenticator, MalformedReason, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX,

@@ -16,6 +16,8 @@ pub struct SignedRequest<'a> {
     pub query: Option<&'a str>,
     /// Every header in the order sent, including repeated ones. Names are in lower case, values are trimmed.
     pub headers: &'a [(&'a str, &'a [u8])],
+    /// The bucket that the host names, in virtual-hosted style. Signature Version 2 has it in the path.
+    pub bucket_in_host: Option<&'a str>,
 }
 
 /// The fields of a browser form that its signature consists of, as sent. An absent field is `None`.
@@ -31,10 +33,27 @@ pub struct SignedForm<'a> {
     pub signature: Option<&'a str>,
     /// `policy`, in Base64: what is signed.
     pub policy: Option<&'a str>,
-    /// Whether the form has fields of Signature Version 2.
-    pub has_version_2_signature: bool,
+    /// The fields of Signature Version 2.
+    pub version_2: SignedFormVersion2<'a>,
     /// Whether the form has `x-amz-security-token`.
     pub has_security_token: bool,
+}
+
+/// The fields of a browser form that a signature of Version 2 consists of, in addition to the policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignedFormVersion2<'a> {
+    /// `AWSAccessKeyId`.
+    pub access_key: Option<&'a str>,
+    /// `signature`.
+    pub signature: Option<&'a str>,
+}
+
+impl SignedFormVersion2<'_> {
+    /// Whether the form has any of the fields.
+    #[must_use]
+    pub const fn is_present(&self) -> bool {
+        self.access_key.is_some() || self.signature.is_some()
+    }
 }
 
 /// The digest of the body that the signer declared.

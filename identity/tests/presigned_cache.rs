@@ -107,6 +107,7 @@ fn root_is_refused_while_it_is_throttled() {
         path: &request.path,
         query: request.query.as_deref(),
         headers: &headers,
+        bucket_in_host: None,
     };
     let refused = authenticator.authenticate_throttled(&signed, NOW, RootAttempts::Refused);
     assert_eq!(refused.expect_err("throttled").status(), 503);

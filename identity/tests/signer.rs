@@ -80,6 +80,7 @@ impl Request {
             path: &self.path,
             query: self.query.as_deref(),
             headers: &headers,
+            bucket_in_host: None,
         };
         authenticator.authenticate(&request, now)
     }

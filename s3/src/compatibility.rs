@@ -1,5 +1,7 @@
 //! The setting `s3.compatibility`: the part of S3 that the data plane answers.
 
+use cairn_cors::OriginMatching;
+
 /// How much of S3 is implemented, besides what every mode has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Compatibility {
@@ -13,6 +15,14 @@ pub enum Compatibility {
 impl Compatibility {
     /// All modes.
     pub const ALL: [Self; 2] = [Self::Strict, Self::Extended];
+
+    /// How the origins of CORS rules are matched.
+    pub(crate) const fn origin_matching(self) -> OriginMatching {
+        match self {
+            Self::Strict => OriginMatching::Exact,
+            Self::Extended => OriginMatching::Patterns,
+        }
+    }
 
     /// The word for it in the configuration.
     #[must_use]

@@ -58,11 +58,14 @@ error_table! {
                         5 MiB.";
     ExpectationFailed 417 "The only expectation that is met is 100-continue.";
     HTTPVersionNotSupported 505 "The HTTP version of the request is not supported; use HTTP/1.1.";
+    IllegalVersioningConfigurationException 400 "The Versioning element must be specified";
     IncompleteBody 400 "The body ended before the number of bytes specified by the Content-Length header.";
     InsufficientStorage 507 "The store has no room for new data; reads and deletes still work.";
     IncorrectNumberOfFilesInPostRequest 400 "POST requires exactly one file upload per request.";
     InternalError 500 "We encountered an internal error. Please try again.";
     InvalidArgument 400 "Invalid Argument";
+    InvalidBucketAclWithObjectOwnership 400 "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting: \
+                                             grant access with the policies of service accounts.";
     InvalidBucketName 400 "The specified bucket is not valid.";
     InvalidBucketState 409 "The request is not valid for the current state of the bucket.";
     InvalidChunkSizeError 400 "The chunks of the body are too small: beyond the first 1000, they must have 512 bytes on average. \

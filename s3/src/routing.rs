@@ -27,8 +27,9 @@ pub(crate) enum Route {
     Conflicting(Vec<&'static str>),
     /// Refused: the operation does not accept a version.
     NoVersion,
-    /// Refused: the resource, or its subresource, does not have the method. `allow` lists the methods that it has.
-    MethodNotAllowed { allow: String },
+    /// Refused: the resource, or its subresource, does not have the method. `allow` lists the methods that it has, and
+    /// `resource_type` is its name in capitals.
+    MethodNotAllowed { allow: String, resource_type: String },
 }
 
 /// Finds the route of a request in this mode.
@@ -89,7 +90,10 @@ fn operation(
         return match of_other_resource(table, method, resource, &subresources) {
             Some(name) => Route::OtherResource { name, resource },
             None if find(&named).is_some() => Route::Conflicting(subresources),
-            None => method_not_allowed(table, |row| row.resource == resource && named(row)),
+            None => {
+                let resource_type = subresources.join(",").trim_end_matches("Id").to_ascii_uppercase();
+                method_not_allowed(table, resource_type, |row| row.resource == resource && named(row))
+            }
         };
     }
     let selected = |row: &Operation| match row.selector {
@@ -101,7 +105,11 @@ fn operation(
     };
     match find(&selected).or_else(|| find(&|row| row.selector == Selector::Plain)) {
         Some(row) => Route::Operation(row),
-        None => method_not_allowed(table, |row| row.resource == resource && row.selector == Selector::Plain),
+        None => {
+            let resource_type = resource.kind().to_owned();
+            let is_plain = |row: &Operation| row.resource == resource && row.selector == Selector::Plain;
+            method_not_allowed(table, resource_type, is_plain)
+        }
     }
 }
 
@@ -136,14 +144,14 @@ fn of_other_resource(
     })
 }
 
-fn method_not_allowed(table: &[Operation], has: impl Fn(&Operation) -> bool) -> Route {
+fn method_not_allowed(table: &[Operation], resource_type: String, has: impl Fn(&Operation) -> bool) -> Route {
     let mut allow: Vec<&str> = Vec::new();
     for row in table.iter().filter(|row| row.is_implemented() && has(row)) {
         if !allow.contains(&row.method.as_str()) {
             allow.push(row.method.as_str());
         }
     }
-    Route::MethodNotAllowed { allow: allow.join(", ") }
+    Route::MethodNotAllowed { allow: allow.join(", "), resource_type }
 }
 
 impl Route {
@@ -205,9 +213,10 @@ impl Route {
                         .element("ArgumentName", VERSION_ID),
                 )
             }
-            Self::MethodNotAllowed { allow } => Some(
+            Self::MethodNotAllowed { allow, resource_type } => Some(
                 S3Error::new(ErrorCode::MethodNotAllowed)
                     .element("Method", method.as_str())
+                    .element("ResourceType", resource_type.as_str())
                     .header("allow", allow.clone()),
             ),
         }
@@ -384,7 +393,7 @@ mod tests {
             (Method::DELETE, Object, "retention", "GET, PUT"),
         ] {
             match routed(&method, resource, query, &[]) {
-                Route::MethodNotAllowed { allow } => assert_eq!(allow, expected),
+                Route::MethodNotAllowed { allow, .. } => assert_eq!(allow, expected),
                 other => panic!("{method} {resource:?} ?{query}: {other:?}"),
             }
         }

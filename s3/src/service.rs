@@ -59,6 +59,8 @@ pub struct S3Options {
     pub base_hosts: Vec<String>,
     /// How much of S3 is implemented.
     pub compatibility: Compatibility,
+    /// Whether the mode `extended` accepts Signature Version 2 in presigned URLs and forms.
+    pub accepts_signature_v2: bool,
     /// Answers visitors of embeds on this executor.
     pub links: Option<Rc<PublicLinks>>,
     /// The address that the listener is bound to. It is one of the base hosts too.
@@ -144,6 +146,7 @@ impl S3Service {
             clock,
             base_hosts,
             compatibility,
+            accepts_signature_v2,
             links,
             bound_address,
         } = options;
@@ -152,6 +155,9 @@ impl S3Service {
         let authenticator = Authenticator::new(credentials);
         let authenticator = Rc::new(match compatibility {
             Compatibility::Strict => authenticator,
+            Compatibility::Extended if accepts_signature_v2 => {
+                authenticator.with_chunked_bodies().with_version_2()
+            }
             Compatibility::Extended => authenticator.with_chunked_bodies(),
         });
         let root_name = Principal::ROOT_NAME.into();
@@ -190,7 +196,7 @@ impl S3Service {
         progress.counted_operation = route.counted_operation();
         if let Route::Operation(Operation { handling: Handling::Preflight, .. }) = route {
             fields.check_single()?;
-            return cors::responses::preflight(&self.engine, target, head);
+            return cors::responses::preflight(&self.engine, self.compatibility, target, head);
         }
         if let Route::Operation(Operation { name: POST_FORM_OPERATION, .. }) = route {
             let is_form = fields.get("content-type").is_some_and(is_form);
@@ -200,12 +206,17 @@ impl S3Service {
                 None if is_form => {
                     return Box::pin(self.answer_form(request, body, route, fields, progress)).await;
                 }
-                Some(_) | None => {}
+                // Also without a signature, as on AWS.
+                None => return Err(not_a_form()),
+                Some(_) => {}
             }
         }
         let now = self.clock.now();
         let root_attempts = self.throttle.root_attempts(request.client, request.started);
-        let authentication = match auth::authenticate(&self.authenticator, head, fields, now, root_attempts) {
+        let bucket_in_host = target.is_virtual_hosted().then(|| target.bucket_text());
+        let authenticated =
+            auth::authenticate(&self.authenticator, head, fields, bucket_in_host, now, root_attempts);
+        let authentication = match authenticated {
             Ok(authentication) => authentication,
             Err(error) => return Err(self.throttle_failure(request, error, progress).await),
         };
@@ -239,9 +250,6 @@ impl S3Service {
             unreachable!("preflights were answered, and all other routes were refused");
         };
         misplaced_headers::check(fields, name, *implementation)?;
-        if form.is_none() && *name == POST_FORM_OPERATION {
-            return Err(not_a_form());
-        }
         let required = required_rights(*implementation, fields, form);
         auth::authorize_request(&authentication.principal, required, target)?;
         if !implementation.accepts(Input::Body) {
@@ -284,7 +292,14 @@ impl S3Service {
         route: &Route,
         payload: PayloadDigest,
     ) -> S3Result<()> {
-        unsupported_headers::check(self.compatibility, fields, head.framing(), route.accepted_body(payload))
+        let accepted = route.accepted_body(payload);
+        let checked = unsupported_headers::check(self.compatibility, fields, head.framing(), accepted);
+        checked.map_err(|error| match (error.code(), route.operation_name()) {
+            ("AccessControlListNotSupported", "CreateBucket") => {
+                ErrorCode::InvalidBucketAclWithObjectOwnership.into()
+            }
+            _ => error,
+        })
     }
 
     /// Counts a wrong credential, and waits until the response may be sent. Returns the error to send.
@@ -437,7 +452,8 @@ impl Service for S3Service {
         response.meta.principal =
             progress.authentication.as_ref().map(|found| self.logged_name(&found.principal));
         if *request.head.method() != Method::OPTIONS {
-            cors::responses::write_actual(&self.engine, context.target, &request.head, &mut response.head);
+            let (mode, target) = (self.compatibility, context.target);
+            cors::responses::write_actual(&self.engine, mode, target, &request.head, &mut response.head);
         }
         response
     }

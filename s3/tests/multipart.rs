@@ -114,9 +114,9 @@ fn upload_is_found_by_its_bucket_and_key_only() {
         client.send(put_part("/photos/a", &id, number, "x")).refused(400, "InvalidArgument");
     }
     let no_id = Call::new("PUT", "/photos/a?partNumber=1").body("x");
-    client.send(no_id).refused(400, "InvalidRequest");
+    client.send(no_id).refused(400, "InvalidArgument");
     let no_number = Call::new("PUT", &format!("/photos/a?uploadId={id}")).body("x");
-    client.send(no_number).refused(400, "InvalidArgument");
+    client.send(no_number).refused(405, "MethodNotAllowed");
     let copied = put_part("/photos/a", &id, 1, "").header("x-amz-copy-source", "/photos/b");
     client.send(copied).refused(501, "NotImplemented");
     let huge = put_part("/photos/a", &id, 1, "").length("5368709121");

@@ -4,8 +4,8 @@
 
 use cairn_api::{CorsRule, CorsRules, SetCorsRules};
 use cairn_cors::{
-    CONFIGURATION_BYTES_MAX, CorsError, HeaderList, ID_CHARACTERS_MAX, METHODS, Problem, RULES_MAX, Rule,
-    Rules,
+    CONFIGURATION_BYTES_MAX, CorsError, HeaderList, ID_CHARACTERS_MAX, METHODS, OriginMatching, Problem,
+    RULES_MAX, Rule, Rules,
 };
 use cairn_engine::{Bucket, BucketChange};
 use http::StatusCode;
@@ -69,7 +69,11 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Err(AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
     let body: SetCorsRules = parse_json(&json)?;
-    let rules = Rules::new(body.rules.into_iter().map(rule_of).collect()).map_err(refusal)?;
+    let matching = match call.context.capabilities.s3_compatibility {
+        "extended" => OriginMatching::Patterns,
+        _ => OriginMatching::Exact,
+    };
+    let rules = Rules::new(body.rules.into_iter().map(rule_of).collect(), matching).map_err(refusal)?;
     call.store()?.change_bucket(&bucket, BucketChange::Cors(Some(rules.encode()))).await?;
     let detail = format!("{} rules", rules.rules().len());
     Ok(Reply::json(StatusCode::OK, &rules_body(&rules))?.detail(detail))
@@ -117,19 +121,21 @@ fn problem_text(problem: &Problem) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rules, SetCorsRules, refusal, rule_of, rules_body};
+    use super::{OriginMatching, Rules, SetCorsRules, refusal, rule_of, rules_body};
 
     fn read(rules: &str) -> Result<Rules, String> {
         let body: SetCorsRules =
             serde_json::from_str(&format!("{{\"rules\": {rules}}}")).map_err(|error| error.to_string())?;
-        Rules::new(body.rules.into_iter().map(rule_of).collect()).map_err(|error| refusal(error).message())
+        Rules::new(body.rules.into_iter().map(rule_of).collect(), OriginMatching::Exact)
+            .map_err(|error| refusal(error).message())
     }
 
     #[test]
     fn rules_are_read_and_written_alike() {
         let text = r#"{"rules":[{"id":"a","allowed_origins":["https://a.example"],"allowed_methods":["GET"],"allowed_headers":["x-*"],"expose_headers":["ETag"],"max_age_seconds":5},{"allowed_origins":["*"],"allowed_methods":["PUT"],"allowed_headers":[],"expose_headers":[]}]}"#;
         let body: SetCorsRules = serde_json::from_str(text).expect("rules");
-        let rules = Rules::new(body.rules.into_iter().map(rule_of).collect()).expect("valid");
+        let rules =
+            Rules::new(body.rules.into_iter().map(rule_of).collect(), OriginMatching::Exact).expect("valid");
         assert_eq!(serde_json::to_string(&rules_body(&rules)).expect("writes"), text);
     }
 

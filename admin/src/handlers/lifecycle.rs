@@ -31,7 +31,7 @@ fn tags(bodies: Vec<Tag>) -> Result<Tags, AdminError> {
                 "the key {key:?} of a tag must have 1 to {TAG_KEY_UNITS_MAX} characters, letters, digits, spaces and \
                  + - = . _ : / @, and not begin with aws:"
             ),
-            InvalidTags::Value(value) => format!(
+            InvalidTags::Value { value, .. } => format!(
                 "the value {value:?} of a tag must have up to {TAG_VALUE_UNITS_MAX} characters, letters, digits, spaces \
                  and + - = . _ : / @"
             ),

@@ -6,7 +6,7 @@
 //! 0       8     id
 //! 8       8     creation, milliseconds since the Unix epoch
 //! 16      1     versioning: 0 never, 1 enabled, 2 suspended
-//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules, 5 tags
+//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules, 5 tags, 6 location
 //! 18      1     mode of the default retention: 0 governance, 1 compliance
 //! 19      1     its unit: 0 days, 1 years
 //! 20      4     its number of units
@@ -14,9 +14,11 @@
 //! 32      8     quota of objects
 //! 40      2     only with tags: their length t
 //! 42      t     only with tags: the tags (`codec.rs`)
+//! ...     1     only with a location: its length l
+//! ...     l     only with a location: the location, ASCII
 //! ...           the CORS rules
 //! ```
-//! Fields whose flag is not set are zero, tags are absent then. Version 1 had the first 16 bytes and a zero.
+//! Fields whose flag is not set are zero, tags and location are absent then. Version 1 had the first 16 bytes and a zero.
 
 use crate::format::codec::{Cursor, decode_tags, encode_tags, mode_number, mode_of};
 use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
@@ -36,11 +38,20 @@ const QUOTA_BYTES: u8 = 1 << 2;
 const QUOTA_OBJECTS: u8 = 1 << 3;
 const CORS: u8 = 1 << 4;
 const TAGS: u8 = 1 << 5;
+const LOCATION: u8 = 1 << 6;
 
 /// Encodes the body of the record of a bucket with these settings.
 pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
-    let BucketSettings { versioning, object_lock, default_retention, cors, tags, quota, lifecycle: _ } =
-        settings;
+    let BucketSettings {
+        versioning,
+        object_lock,
+        default_retention,
+        cors,
+        tags,
+        quota,
+        location,
+        lifecycle: _,
+    } = settings;
     let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
     let versioning = match versioning {
         Versioning::Unversioned => 0,
@@ -52,7 +63,8 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         | flag(quota.bytes.is_some(), QUOTA_BYTES)
         | flag(quota.objects.is_some(), QUOTA_OBJECTS)
         | flag(cors.is_some(), CORS)
-        | flag(!tags.is_empty(), TAGS);
+        | flag(!tags.is_empty(), TAGS)
+        | flag(location.is_some(), LOCATION);
     let (mode, unit, amount) = default_retention.map_or((0, 0, 0), |retention| {
         let (unit, amount) = match retention.period {
             RetentionPeriod::Days(days) => (0, days),
@@ -74,6 +86,10 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         let length = u16::try_from(tags.len()).expect("the limits of tags keep them short");
         body.extend_from_slice(&length.to_le_bytes());
         body.extend_from_slice(&tags);
+    }
+    if let Some(location) = location {
+        body.push(u8::try_from(location.len()).expect("a location is short"));
+        body.extend_from_slice(location.as_bytes());
     }
     body.extend_from_slice(cors);
     body
@@ -106,8 +122,14 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
     } else {
         Tags::default()
     };
+    let location = if has(LOCATION) {
+        let [length] = rest.bytes(1).ok()? else { return None };
+        Some(std::str::from_utf8(rest.bytes((*length).into()).ok()?).ok()?.into())
+    } else {
+        None
+    };
     let rules = rest.0;
-    if flags >> 6 != 0 || (!has(CORS) && !rules.is_empty()) {
+    if flags >> 7 != 0 || (!has(CORS) && !rules.is_empty()) {
         return None;
     }
     let amount = u32::from_le_bytes(*amount);
@@ -130,6 +152,7 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
         default_retention: if has(DEFAULT_RETENTION) { Some(retention()?) } else { None },
         cors: has(CORS).then(|| rules.into()),
         tags,
+        location,
         quota: Quota {
             bytes: has(QUOTA_BYTES).then_some(u64::from_le_bytes(*bytes)),
             objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
@@ -158,6 +181,7 @@ mod tests {
             cors: Some((*b"rules").into()),
             tags: Tags::of_record(vec![("k".into(), "v".into())]),
             quota: Quota { bytes: Some(0), objects: Some(9) },
+            location: Some("eu-west-1".into()),
             lifecycle: None,
         }
     }
@@ -171,10 +195,10 @@ mod tests {
     fn encoded_bytes_do_not_change() {
         let body = encode(&bucket(full()), &full());
         let mut expected =
-            vec![3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 0b11_1111, 1, 1, 7, 0, 0, 0];
+            vec![3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 0b111_1111, 1, 1, 7, 0, 0, 0];
         expected.extend([0; 8]);
         expected.extend([9, 0, 0, 0, 0, 0, 0, 0]);
-        expected.extend(b"\x06\0\x01\0\x01\0kvrules");
+        expected.extend(b"\x06\0\x01\0\x01\0kv\x09eu-west-1rules");
         assert_eq!(body, expected);
     }
 

@@ -48,6 +48,8 @@ pub struct BucketSettings {
     pub tags: Tags,
     /// Limits of its current objects.
     pub quota: Quota,
+    /// The location that the bucket was created with, 1 to 64 bytes. It has no effect.
+    pub location: Option<Arc<str>>,
     /// Lifecycle rules. They are stored in a record of their own.
     pub lifecycle: Option<Arc<LifecycleRules>>,
 }

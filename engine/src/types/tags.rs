@@ -17,7 +17,12 @@ pub enum InvalidTags {
     /// A key is empty, too long, has characters that tags may not have, or begins with `aws:`.
     Key(String),
     /// A value is too long or has characters that tags may not have.
-    Value(String),
+    Value {
+        /// The tag's key.
+        key: String,
+        /// The value.
+        value: String,
+    },
     /// Two tags have this key.
     Duplicate(String),
 }
@@ -47,13 +52,19 @@ impl Tags {
                 return Err(InvalidTags::Key(key.clone()));
             }
             if !is_valid(value, TAG_VALUE_UNITS_MAX) {
-                return Err(InvalidTags::Value(value.clone()));
+                return Err(InvalidTags::Value { key: key.clone(), value: value.clone() });
             }
             if !keys.insert(key) {
                 return Err(InvalidTags::Duplicate(key.clone()));
             }
         }
         Ok(Self(tags))
+    }
+
+    /// Returns whether a key or value has only characters that tags may have.
+    #[must_use]
+    pub fn has_only_allowed(text: &str) -> bool {
+        text.chars().all(is_allowed)
     }
 
     /// Returns keys and values.
@@ -112,8 +123,8 @@ mod tests {
             (&longer, "", InvalidTags::Key(longer.clone())),
             ("AWS:x", "", InvalidTags::Key("AWS:x".into())),
             ("a&b", "", InvalidTags::Key("a&b".into())),
-            ("a", &wider, InvalidTags::Value(wider.clone())),
-            ("a", "\n", InvalidTags::Value("\n".into())),
+            ("a", &wider, InvalidTags::Value { key: "a".into(), value: wider.clone() }),
+            ("a", "\n", InvalidTags::Value { key: "a".into(), value: "\n".into() }),
         ] {
             assert_eq!(tags(&[(key, value)]), Err(refused));
         }

@@ -182,6 +182,7 @@ mod tests {
             path: "/a b",
             query: Some("x"),
             headers: &[("host", b"h:1"), ("x-amz-meta-a", b"1"), ("other", b"9"), ("x-amz-meta-a", b" 2 ")],
+            bucket_in_host: None,
         };
         let mut query = CanonicalQuery::default();
         query.read(request.query).expect("valid");

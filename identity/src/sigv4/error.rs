@@ -63,12 +63,24 @@ pub enum AuthError {
     },
     /// A presigned URL past its lifetime.
     Expired {
-        /// The lifetime in seconds.
-        lifetime_seconds: u64,
+        /// The lifetime in seconds, if the URL has one and not the time of its end.
+        lifetime_seconds: Option<u64>,
         /// When it ended, ISO 8601.
         expired_at: String,
         /// The server's time, ISO 8601.
         server_time: String,
+    },
+    /// A presigned URL of Signature Version 2 without all its parameters, or with one of them twice.
+    QueryIncomplete,
+    /// `Expires` of a presigned URL of Signature Version 2 is not a number.
+    ExpiryInvalid {
+        /// The value as sent.
+        value: String,
+    },
+    /// The signature, of Version 2, cannot cover all parameters of the query.
+    ParametersNotSigned {
+        /// Their names, joined with `, `.
+        names: String,
     },
     /// No credential has this access key.
     UnknownAccessKey {
@@ -97,8 +109,8 @@ pub struct SignatureMismatch {
     pub access_key: String,
     /// The string to sign as the server computed it.
     pub string_to_sign: String,
-    /// The canonical request as the server computed it. Bytes that are not UTF-8 are replaced.
-    pub canonical_request: String,
+    /// The canonical request as the server computed it. Bytes that are not UTF-8 are replaced. Version 2 has none.
+    pub canonical_request: Option<String>,
     /// The signature as sent.
     pub signature_provided: String,
 }
@@ -258,6 +270,9 @@ impl AuthError {
             | Self::DateInvalid
             | Self::NotYetValid { .. }
             | Self::Expired { .. }
+            | Self::QueryIncomplete
+            | Self::ExpiryInvalid { .. }
+            | Self::ParametersNotSigned { .. }
             | Self::HeadersNotSigned { .. }
             | Self::DataPlaneRefused => "AccessDenied",
             Self::TwoMechanisms
@@ -299,6 +314,9 @@ impl AuthError {
             | Self::DateInvalid
             | Self::NotYetValid { .. }
             | Self::Expired { .. }
+            | Self::QueryIncomplete
+            | Self::ExpiryInvalid { .. }
+            | Self::ParametersNotSigned { .. }
             | Self::HeadersNotSigned { .. }
             | Self::DataPlaneRefused
             | Self::RequestTimeTooSkewed { .. }
@@ -359,6 +377,12 @@ impl AuthError {
                 "Check the secret key in the client's configuration, or create a new credential. If it is right, look for \
                  a proxy that changes the path, the Host header or another signed header."
             }
+            Self::QueryIncomplete | Self::ExpiryInvalid { .. } => {
+                "The URL was cut or changed on its way. Make a new one."
+            }
+            Self::ParametersNotSigned { .. } => {
+                "Sign with Signature Version 4, which covers all parameters (boto3: Config(signature_version=\"s3v4\"))."
+            }
             Self::HeadersNotSigned { .. } => {
                 "The client must sign Host and all x-amz-* headers that it sends."
             }
@@ -397,18 +421,25 @@ impl AuthError {
             Self::NotYetValid { valid_from, server_time } => {
                 vec![("ValidFrom", valid_from.clone()), ("ServerTime", server_time.clone())]
             }
-            Self::Expired { lifetime_seconds, expired_at, server_time } => vec![
-                ("X-Amz-Expires", lifetime_seconds.to_string()),
-                ("Expires", expired_at.clone()),
-                ("ServerTime", server_time.clone()),
-            ],
+            Self::Expired { lifetime_seconds, expired_at, server_time } => {
+                let lifetime = lifetime_seconds.map(|seconds| ("X-Amz-Expires", seconds.to_string()));
+                let times = [("Expires", expired_at.clone()), ("ServerTime", server_time.clone())];
+                lifetime.into_iter().chain(times).collect()
+            }
             Self::UnknownAccessKey { access_key } => vec![("AWSAccessKeyId", access_key.clone())],
-            Self::SignatureMismatch(mismatch) => vec![
-                ("AWSAccessKeyId", mismatch.access_key.clone()),
-                ("StringToSign", mismatch.string_to_sign.clone()),
-                ("SignatureProvided", mismatch.signature_provided.clone()),
-                ("CanonicalRequest", mismatch.canonical_request.clone()),
-            ],
+            Self::SignatureMismatch(mismatch) => {
+                let mut details = vec![
+                    ("AWSAccessKeyId", mismatch.access_key.clone()),
+                    ("StringToSign", mismatch.string_to_sign.clone()),
+                    ("SignatureProvided", mismatch.signature_provided.clone()),
+                ];
+                details.extend(mismatch.canonical_request.clone().map(|text| ("CanonicalRequest", text)));
+                details
+            }
+            Self::ExpiryInvalid { value } => {
+                vec![("ArgumentName", "Expires".to_owned()), ("ArgumentValue", value.clone())]
+            }
+            Self::ParametersNotSigned { names } => vec![("ParametersNotSigned", names.clone())],
             Self::HeadersNotSigned { names } => vec![("HeadersNotSigned", names.clone())],
             _ => Vec::new(),
         }
@@ -458,6 +489,18 @@ impl fmt::Display for AuthError {
             }
             Self::NotYetValid { .. } => "Request is not yet valid",
             Self::Expired { .. } => "Request has expired",
+            Self::QueryIncomplete => {
+                "Query-string authentication requires the Signature, Expires and AWSAccessKeyId parameters"
+            }
+            Self::ExpiryInvalid { value } => {
+                return write!(formatter, "Invalid date (should be seconds since epoch): {value}");
+            }
+            Self::ParametersNotSigned { names } => {
+                return write!(
+                    formatter,
+                    "A signature of Version 2 does not cover the parameters {names}: sign with Signature Version 4"
+                );
+            }
             Self::UnknownAccessKey { .. } => {
                 "The AWS Access Key Id you provided does not exist in our records."
             }

@@ -30,10 +30,17 @@ impl<C: Credentials> Authenticator<C> {
         now: Timestamp,
         root_attempts: RootAttempts,
     ) -> Result<Authentication, AuthError> {
+        if !has_version_4_fields(form) && form.version_2.is_present() && self.accepts_version_2() {
+            return self.authenticate_form_version_2(form, now, root_attempts);
+        }
         let (claim, policy) = claim(form)?;
         check_lifetime(claim.date, PRESIGNED_LIFETIME_SECONDS_MAX, now)?;
         self.verify_text(&claim, policy.as_bytes(), now, root_attempts)
     }
+}
+
+fn has_version_4_fields(form: &SignedForm<'_>) -> bool {
+    [form.algorithm, form.credential, form.signature].iter().any(Option::is_some)
 }
 
 /// Reads the claim of a form, and its policy.
@@ -42,8 +49,8 @@ fn claim<'a>(form: &SignedForm<'a>) -> Result<(Claim<'a>, &'a str), AuthError> {
         return Err(AuthError::NotImplemented(UnsupportedSigning::SecurityToken));
     }
     let &SignedForm { algorithm, credential, date, signature, policy, .. } = form;
-    if [algorithm, credential, signature].iter().all(Option::is_none) {
-        let is_anonymous = !form.has_version_2_signature;
+    if !has_version_4_fields(form) {
+        let is_anonymous = !form.version_2.is_present();
         return Err(if is_anonymous { AuthError::NoAuthentication } else { AuthError::SignatureVersion2 });
     }
     let required = |value: Option<&'a str>, name| {
@@ -68,7 +75,9 @@ fn claim<'a>(form: &SignedForm<'a>) -> Result<(Claim<'a>, &'a str), AuthError> {
 #[cfg(test)]
 mod tests {
     use super::super::sign;
-    use crate::{AuthError, Authenticator, RootAttempts, RootCredential, SignatureKind, SignedForm};
+    use crate::{
+        AuthError, Authenticator, RootAttempts, RootCredential, SignatureKind, SignedForm, SignedFormVersion2,
+    };
     use cairn_model::Timestamp;
 
     /// 2015-12-29T00:00:00Z, the date of the example in the API reference.
@@ -162,7 +171,8 @@ mod tests {
             assert_eq!((error.status(), error.code()), (status, code), "{words}");
             assert!(error.message().contains(words), "{words}: {error}");
         }
-        let version_2 = SignedForm { has_version_2_signature: true, ..SignedForm::default() };
+        let fields = SignedFormVersion2 { access_key: Some("a"), signature: None };
+        let version_2 = SignedForm { version_2: fields, ..SignedForm::default() };
         assert_eq!(checked(&version_2), Err(AuthError::SignatureVersion2));
     }
 }

@@ -1,4 +1,4 @@
-//! Server-side verification of AWS Signature Version 4 for S3.
+//! Verification of AWS signatures: Version 4, and Version 2 in URLs and forms.
 //!
 //! Source: "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API reference. `verify.rs` has the steps that
 //! a request passes, from top to bottom.
@@ -20,6 +20,7 @@ mod presigned;
 mod presigned_cache;
 mod scope;
 mod verify;
+mod version_2;
 
 pub use error::{AuthError, MalformedReason, SignatureMismatch, UnsupportedSigning};
 pub use limits::{PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX};

@@ -101,7 +101,7 @@ pub(super) struct Presigned<'a> {
     signature: &'a [u8],
     date: Option<&'a [u8]>,
     content_sha256: Option<&'a [u8]>,
-    /// How long the URL is valid after its date.
+    /// How long the URL is valid after its date. 0: it has expired, where that is accepted at all.
     pub(super) lifetime_seconds: u64,
 }
 
@@ -156,7 +156,7 @@ fn parse_lifetime(digits: &[u8]) -> Option<u64> {
         return None;
     }
     let seconds: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    (1..=PRESIGNED_LIFETIME_SECONDS_MAX).contains(&seconds).then_some(seconds)
+    (seconds <= PRESIGNED_LIFETIME_SECONDS_MAX).then_some(seconds)
 }
 
 #[cfg(test)]
@@ -173,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn lifetime_is_one_second_to_one_week() {
+    fn lifetime_is_at_most_one_week() {
         for (lifetime, expected) in [
             ("1", Some(1)),
             ("604800", Some(604_800)),
-            ("0", None),
+            ("0", Some(0)),
             ("604801", None),
             ("-1", None),
             ("%2B1", None),

@@ -118,7 +118,7 @@ mod tests {
     const QUERY: &str = "X-Amz-Date=d&X-Amz-Signature=aa";
 
     fn request<'a>(path: &'a str) -> SignedRequest<'a> {
-        SignedRequest { method: "GET", path, query: Some(QUERY), headers: HOST }
+        SignedRequest { method: "GET", path, query: Some(QUERY), headers: HOST, bucket_in_host: None }
     }
 
     fn digest(request: &SignedRequest<'_>) -> RequestDigest {

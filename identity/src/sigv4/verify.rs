@@ -7,7 +7,7 @@
 use super::canonical::{CanonicalQuery, write_canonical_request};
 use super::claim::Claim;
 use super::date::{AmzDate, iso8601};
-use super::error::{AuthError, SignatureMismatch, UnsupportedSigning};
+use super::error::{AuthError, MalformedReason, SignatureMismatch, UnsupportedSigning};
 use super::header::AuthHeaders;
 use super::key::{KeyName, SigningKey, SigningKeyCache};
 use super::limits::{ALGORITHM, REQUEST_TIME_SKEW_SECONDS_MAX};
@@ -55,6 +55,7 @@ struct Verified {
 pub struct Authenticator<C> {
     credentials: C,
     bodies: AcceptedBodies,
+    accepts_version_2: bool,
     keys: RefCell<SigningKeyCache>,
     presigned: RefCell<PresignedCache>,
     scratch: RefCell<Scratch>,
@@ -68,6 +69,7 @@ impl<C: Credentials> Authenticator<C> {
         Self {
             credentials,
             bodies: AcceptedBodies::Whole,
+            accepts_version_2: false,
             keys,
             presigned: RefCell::new(PresignedCache::new()),
             scratch: RefCell::default(),
@@ -79,6 +81,16 @@ impl<C: Credentials> Authenticator<C> {
     #[must_use]
     pub fn with_chunked_bodies(self) -> Self {
         Self { bodies: AcceptedBodies::WholeOrChunked, ..self }
+    }
+
+    /// Accepts Signature Version 2 in presigned URLs and browser forms.
+    #[must_use]
+    pub fn with_version_2(self) -> Self {
+        Self { accepts_version_2: true, ..self }
+    }
+
+    pub(super) fn accepts_version_2(&self) -> bool {
+        self.accepts_version_2
     }
 
     /// Returns the credentials that the authenticator looks up keys in.
@@ -142,6 +154,9 @@ impl<C: Credentials> Authenticator<C> {
                 let presigned = parameters.read().map_err(AuthError::QueryMalformed)?;
                 let claim = presigned.claim(&headers)?;
                 let lifetime = presigned.lifetime_seconds;
+                if lifetime == 0 && self.bodies == AcceptedBodies::Whole {
+                    return Err(AuthError::QueryMalformed(MalformedReason::Lifetime));
+                }
                 check_lifetime(claim.date, lifetime, now)?;
                 let verified =
                     self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)?;
@@ -149,6 +164,10 @@ impl<C: Credentials> Authenticator<C> {
                     self.remember(digest, &claim, lifetime, &verified);
                 }
                 Ok(verified.authentication)
+            }
+            None if parameters.has_version_2_signature && self.accepts_version_2 => {
+                refuse_repeated(&headers)?;
+                self.authenticate_version_2(request, &scratch.query, &headers, now, root_attempts)
             }
             None if parameters.has_version_2_signature => Err(AuthError::SignatureVersion2),
             None => Err(AuthError::NoAuthentication),
@@ -273,7 +292,7 @@ impl<C: Credentials> Authenticator<C> {
     }
 
     /// Looks up the credential, if it may be used here.
-    fn find(
+    pub(super) fn find(
         &self,
         access_key: &str,
         now: Timestamp,
@@ -371,7 +390,11 @@ pub(super) fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestam
         }
         Some(LifetimeFault::Expired) => {
             let expired_at = text(date.seconds + lifetime_seconds);
-            Err(AuthError::Expired { lifetime_seconds, expired_at, server_time: iso8601(now) })
+            Err(AuthError::Expired {
+                lifetime_seconds: Some(lifetime_seconds),
+                expired_at,
+                server_time: iso8601(now),
+            })
         }
     }
 }
@@ -386,7 +409,7 @@ enum LifetimeFault {
 fn lifetime_fault(date_seconds: u64, lifetime_seconds: u64, now: Timestamp) -> Option<LifetimeFault> {
     if date_seconds > now.seconds().saturating_add(REQUEST_TIME_SKEW_SECONDS_MAX) {
         Some(LifetimeFault::NotYetValid)
-    } else if now.seconds() > date_seconds + lifetime_seconds {
+    } else if lifetime_seconds == 0 || now.seconds() > date_seconds + lifetime_seconds {
         Some(LifetimeFault::Expired)
     } else {
         None
@@ -419,17 +442,21 @@ fn chunk_signatures(key: &SigningKey, claim: &Claim<'_>) -> Option<Box<ChunkSign
     Some(Box::new(ChunkSignatures::new(mac, claim.date.text(), claim.scope.text, seed)))
 }
 
-fn mismatch(claim: &Claim<'_>, credential: &Credential, work: &Work) -> AuthError {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let failed = match credential.principal {
+/// Returns how wrong signatures of a credential are throttled.
+pub(super) const fn failed_credential(principal: &Principal) -> FailedCredential {
+    match principal {
         Principal::Root => FailedCredential::Root,
         Principal::Account(_) => FailedCredential::Other,
-    };
+    }
+}
+
+fn mismatch(claim: &Claim<'_>, credential: &Credential, work: &Work) -> AuthError {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     AuthError::SignatureMismatch(Box::new(SignatureMismatch {
-        failed,
+        failed: failed_credential(&credential.principal),
         access_key: claim.scope.access_key.to_owned(),
         string_to_sign: text(&work.string_to_sign),
-        canonical_request: text(&work.canonical_request),
+        canonical_request: Some(text(&work.canonical_request)),
         signature_provided: text(claim.signature),
     }))
 }

@@ -7,6 +7,8 @@
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
+use cairn_engine::Bucket;
+use std::borrow::Cow;
 
 /// The canonical user id: the SHA-256 of `cairn:owner`, in AWS's format.
 pub(crate) const OWNER_ID: &str = "a0e20527cac7119af3b58ee13f65dbf6dce679ad2f9700932e6b578f83bc0f34";
@@ -14,8 +16,33 @@ pub(crate) const OWNER_ID: &str = "a0e20527cac7119af3b58ee13f65dbf6dce679ad2f970
 pub(crate) const OWNER_DISPLAY_NAME: &str = "cairn";
 /// The account id, in AWS's format.
 pub(crate) const ACCOUNT_ID: &str = "000000000000";
-/// The region of every bucket.
+/// The region of every bucket that was created without a location.
 pub(crate) const REGION: &str = "us-east-1";
+/// The regions that ListBuckets may ask for: those of AWS in 2026 (AWS General Reference, "Amazon S3 endpoints").
+const REGIONS: &str = "af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 \
+                       ap-southeast-1 ap-southeast-2 ap-southeast-3 ap-southeast-4 ap-southeast-5 ap-southeast-6 \
+                       ap-southeast-7 ca-central-1 ca-west-1 cn-north-1 cn-northwest-1 eu-central-1 eu-central-2 \
+                       eu-north-1 eu-south-1 eu-south-2 eu-west-1 eu-west-2 eu-west-3 eusc-de-east-1 il-central-1 \
+                       me-central-1 me-south-1 mx-central-1 sa-east-1 us-east-1 us-east-2 us-gov-east-1 us-gov-west-1 \
+                       us-west-1 us-west-2";
+
+/// Whether AWS has a region of this name.
+pub(crate) fn is_region(name: &str) -> bool {
+    REGIONS.split_ascii_whitespace().any(|region| region == name)
+}
+
+/// Returns the region of a bucket: its location.
+pub(crate) fn region_of(bucket: &Bucket) -> Cow<'static, str> {
+    match &bucket.settings().location {
+        None => Cow::Borrowed(REGION),
+        Some(location) => Cow::Owned(location.to_string()),
+    }
+}
+
+/// Returns the Amazon Resource Name of a bucket.
+pub(crate) fn bucket_arn(name: &str) -> String {
+    format!("arn:aws:s3:::{name}")
+}
 
 /// Writes the `Owner` element.
 pub(crate) fn write_owner(xml: &mut XmlWriter) {

@@ -11,7 +11,7 @@ use cairn_identity::{
 };
 use cairn_model::Timestamp;
 
-/// Authenticates a request by its signature. The root credential is refused unchecked if `root_attempts` says so.
+/// Authenticates a request by its signature. `bucket_in_host` is the bucket of a virtual-hosted request. The root credential is refused unchecked if `root_attempts` says so.
 ///
 /// # Errors
 /// Those of `cairn_identity`.
@@ -19,6 +19,7 @@ pub(crate) fn authenticate<C: Credentials>(
     authenticator: &Authenticator<C>,
     head: &RequestHead,
     fields: Fields<'_>,
+    bucket_in_host: Option<&str>,
     now: Timestamp,
     root_attempts: RootAttempts,
 ) -> Result<Authentication, AuthError> {
@@ -27,6 +28,7 @@ pub(crate) fn authenticate<C: Credentials>(
         path: head.path(),
         query: head.query(),
         headers: fields.headers(),
+        bucket_in_host,
     };
     authenticator.authenticate_throttled(&signed, now, root_attempts)
 }

@@ -85,7 +85,7 @@ impl BodyDigests {
             if declared != computed {
                 return Err(S3Error::new(ErrorCode::BadDigest)
                     .element("ExpectedDigest", hex::encode(declared))
-                    .element("CalculatedDigest", hex::encode(computed)));
+                    .element("CalculatedDigest", checksum::text(&computed)));
             }
         }
         let computed = match self.algorithm {

@@ -1,6 +1,7 @@
 //! Reads and writes the XML of a CORS configuration. Source: API Reference, PutBucketCors, CORSConfiguration and
 //! CORSRule.
 
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::Element;
 use crate::xml::writer::XmlWriter;
@@ -10,9 +11,9 @@ use cairn_cors::{CorsError, HeaderList, Problem, Rule, Rules};
 ///
 /// # Errors
 /// `MalformedXML` for a document of another form, `InvalidRequest` with the reason for a value that is not allowed.
-pub(crate) fn read(document: &Element) -> S3Result<Rules> {
+pub(crate) fn read(document: &Element, mode: Compatibility) -> S3Result<Rules> {
     let rules = document.children_named("CORSRule").map(read_rule).collect::<S3Result<Vec<Rule>>>()?;
-    Rules::new(rules).map_err(refusal)
+    Rules::new(rules, mode.origin_matching()).map_err(refusal)
 }
 
 fn read_rule(element: &Element) -> S3Result<Rule> {
@@ -101,6 +102,7 @@ pub(crate) fn document(rules: &Rules) -> XmlWriter {
 #[cfg(test)]
 mod tests {
     use super::{document, read};
+    use crate::compatibility::Compatibility;
     use crate::xml::reader::parse;
     use cairn_cors::Rules;
 
@@ -108,7 +110,7 @@ mod tests {
 
     fn configured(inner: &str) -> Result<Rules, &'static str> {
         let body = format!("<CORSConfiguration xmlns=\"urn:x\">{inner}</CORSConfiguration>");
-        read(&parse(body.as_bytes()).expect(inner)).map_err(|error| error.code())
+        read(&parse(body.as_bytes()).expect(inner), Compatibility::Strict).map_err(|error| error.code())
     }
 
     fn rule(inner: &str) -> Result<Rules, &'static str> {
@@ -127,7 +129,10 @@ mod tests {
         assert_eq!(first.origins, ["https://A.example:443", "null"]);
         assert_eq!((first.id.as_deref(), first.max_age_seconds), (Some("a < b"), Some(3000)));
         let written = document(&rules).finish();
-        assert_eq!(read(&parse(&written).expect("well-formed")).expect("valid"), rules);
+        assert_eq!(
+            read(&parse(&written).expect("well-formed"), Compatibility::Strict).expect("valid"),
+            rules
+        );
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! A preflight is answered before authentication, because browsers never sign one. Missing buckets and buckets without
 //! rules are therefore refused in the same words: only authenticated clients may learn which buckets exist.
 
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
-use crate::request::target::{Resource, Target};
+use crate::request::target::Target;
 use cairn_cors::{Admission, CrossOrigin, Rules};
 use cairn_engine::Engine;
 use cairn_http1::{RequestHead, ResponseHead, StatusCode};
@@ -28,7 +29,12 @@ const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is 
 ///
 /// # Errors
 /// `BadRequest` without an origin or a method; `AccessForbidden` if no rule allows the request.
-pub(crate) fn preflight(engine: &Engine, target: &Target, head: &RequestHead) -> S3Result<Reply> {
+pub(crate) fn preflight(
+    engine: &Engine,
+    mode: Compatibility,
+    target: &Target,
+    head: &RequestHead,
+) -> S3Result<Reply> {
     let origin = head.header_str(ORIGIN).filter(|origin| !origin.is_empty());
     let origin = origin.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_ORIGIN))?;
     let method = head.header_str(REQUEST_METHOD).filter(|method| !method.is_empty());
@@ -44,8 +50,9 @@ pub(crate) fn preflight(engine: &Engine, target: &Target, head: &RequestHead) ->
     let stored = settings.as_ref().and_then(|settings| settings.cors.as_deref());
     let stored = stored.ok_or_else(|| forbidden(NO_RULES, "BUCKET"))?;
     let rules = Rules::decode(stored).ok_or_else(|| S3Error::internal("the CORS rules cannot be read"))?;
-    let resource = if target.resource() == Resource::Object { "OBJECT" } else { "BUCKET" };
-    let admission = rules.admit(cross_origin).ok_or_else(|| forbidden(NO_MATCH, resource))?;
+    let resource = target.resource().kind();
+    let admission =
+        rules.admit(cross_origin, mode.origin_matching()).ok_or_else(|| forbidden(NO_MATCH, resource))?;
     let mut reply = Reply::empty(StatusCode::OK);
     write(&mut reply.head, cross_origin, admission);
     reply.head.header("vary", VARY);
@@ -56,6 +63,7 @@ pub(crate) fn preflight(engine: &Engine, target: &Target, head: &RequestHead) ->
 /// response may be a success or an error. For a request without `Origin` nothing is looked up or written.
 pub(crate) fn write_actual(
     engine: &Engine,
+    mode: Compatibility,
     target: Option<&Target>,
     request: &RequestHead,
     answer: &mut ResponseHead,
@@ -67,7 +75,7 @@ pub(crate) fn write_actual(
     // As on AWS, the headers of a preflight count here too.
     let method = request.header_str(REQUEST_METHOD).unwrap_or(request.method().as_str());
     let cross_origin = CrossOrigin { origin, method, headers: requested_headers(request) };
-    if let Some(admission) = rules.admit(cross_origin) {
+    if let Some(admission) = rules.admit(cross_origin, mode.origin_matching()) {
         write(answer, cross_origin, admission);
     }
     answer.header("vary", VARY);

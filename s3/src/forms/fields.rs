@@ -7,7 +7,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::forms::key::with_filename;
 use crate::headers::attributes::STORED_HEADERS;
 use cairn_http1::{is_field_value, is_token, trim_ows};
-use cairn_identity::SignedForm;
+use cairn_identity::{SignedForm, SignedFormVersion2};
 
 /// Fields that are part of the signature and not headers.
 const SIGNATURE_FIELDS: [&str; 4] = ["x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
@@ -71,7 +71,10 @@ impl FormFields {
             date: self.get("x-amz-date"),
             signature: self.get("x-amz-signature"),
             policy: self.get("policy"),
-            has_version_2_signature: self.get("awsaccesskeyid").or_else(|| self.get("signature")).is_some(),
+            version_2: SignedFormVersion2 {
+                access_key: self.get("awsaccesskeyid"),
+                signature: self.get("signature"),
+            },
             has_security_token: self.get("x-amz-security-token").is_some(),
         }
     }

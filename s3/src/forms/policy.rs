@@ -12,7 +12,7 @@ use cairn_model::Timestamp;
 use serde_json::Value;
 
 /// Fields that need no condition.
-const EXEMPT: [&str; 3] = ["file", "policy", "x-amz-signature"];
+const EXEMPT: [&str; 5] = ["file", "policy", "x-amz-signature", "awsaccesskeyid", "signature"];
 
 /// What a condition requires of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

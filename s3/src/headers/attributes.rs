@@ -2,11 +2,12 @@
 //!
 //! Source: "Working with object metadata" (AWS). Values are stored as sent. Repeated headers are joined with a comma.
 //! `aws-chunked` is left out of the content encoding: it describes the request's body, which is decoded.
+//! User metadata beyond ASCII is returned as encoded words.
 //! An absent header is not stored: defaults are applied when the object is read.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::headers::checksum;
 use crate::headers::tagging;
+use crate::headers::{checksum, encoded_words};
 use crate::request::fields::Fields;
 use cairn_engine::Attributes;
 use cairn_http1::{ResponseHead, is_field_value, is_token, trim_ows};
@@ -49,6 +50,8 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
     for (name, value) in sent {
         if name == "content-encoding" {
             store(&mut headers, name, &without_aws_chunked(value));
+        } else if name.starts_with(METADATA_PREFIX) {
+            store(&mut headers, name, &encoded_words::decode(value));
         } else {
             store(&mut headers, name, value);
         }
@@ -62,7 +65,7 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
                 name.escape_default()
             )));
         }
-        store(&mut headers, name, value);
+        store(&mut headers, name, &encoded_words::decode(value));
     }
     let (mut metadata, mut system) = (0, 0);
     for (name, value) in &headers {
@@ -121,7 +124,7 @@ pub(crate) fn write_stored<'q>(
         }
     }
     for (name, value) in attributes.headers.iter().filter(|(name, _)| name.starts_with(METADATA_PREFIX)) {
-        head.header(name, value);
+        head.header(name, &*encoded_words::encode(value));
     }
 }
 

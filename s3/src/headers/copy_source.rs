@@ -139,6 +139,10 @@ pub(crate) fn range_to_copy(fields: Fields<'_>, size: u64) -> S3Result<Range<u64
                        the zero-based offsets of the first and last bytes to copy";
         return Err(S3Error::invalid_argument(COPY_RANGE, text, message));
     };
+    if first >= size {
+        let message = "The specified copy range is invalid for the source object size";
+        return Err(S3Error::invalid_request(message));
+    }
     if last >= size {
         let message = format!("Range specified is not valid for source object of size: {size}");
         return Err(S3Error::invalid_argument(COPY_RANGE, text, message));
@@ -266,6 +270,7 @@ mod tests {
         assert_eq!(range("bytes=0-0").expect("ok"), 0..1);
         assert_eq!(range("bytes=3-9").expect("ok"), 3..10);
         assert_eq!(range_to_copy(Fields::new(&[], &Query::default()), 10).expect("ok"), 0..10);
+        assert_eq!(range("bytes=10-10").expect_err("beyond").code(), "InvalidRequest");
         for bad in [
             "",
             "bytes=",
@@ -274,7 +279,6 @@ mod tests {
             "bytes=1-",
             "bytes=2-1",
             "bytes=0-10",
-            "bytes=10-10",
             "bytes=0-1,3-4",
             "bytes= 0-1",
             "bytes=+0-1",

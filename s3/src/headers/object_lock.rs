@@ -81,7 +81,9 @@ pub(crate) fn asks_for_bypass(fields: Fields<'_>, settings: &BucketSettings) -> 
     let Some(text) = fields.amz(BYPASS) else { return Ok(false) };
     if !settings.object_lock {
         let message = "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
-        return Err(S3Error::invalid_argument(BYPASS, text, message));
+        return Err(
+            S3Error::with_message(ErrorCode::InvalidArgument, message).element("ArgumentName", BYPASS)
+        );
     }
     flag(BYPASS, text)
 }

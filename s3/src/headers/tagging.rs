@@ -57,6 +57,9 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Tags> {
     }
     Tags::new(tags, OBJECT_TAGS_MAX).map_err(|invalid| match invalid {
         InvalidTags::Duplicate(_) => refused(),
+        InvalidTags::Key(text) | InvalidTags::Value { value: text, .. } if !Tags::has_only_allowed(&text) => {
+            refused()
+        }
         invalid => tags_error(invalid, "Object tags"),
     })
 }
@@ -66,7 +69,11 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Tags> {
 /// # Errors
 /// `MalformedXML`, `InvalidTag`; `BadRequest` for too many.
 pub(crate) fn from_document(document: &Element, count_max: usize, what: &str) -> S3Result<Tags> {
-    from_element(document.only_child("TagSet")?.ok_or(ErrorCode::MalformedXML)?, count_max, what)
+    match document.only_child("TagSet")? {
+        Some(set) => from_element(set, count_max, what),
+        // As on AWS, a document without a set has no tags.
+        None => Ok(Tags::default()),
+    }
 }
 
 /// Reads an element with at most `count_max` tags. `what` names these in an error.
@@ -104,7 +111,7 @@ pub(crate) fn tags_error(invalid: InvalidTags, what: &str) -> S3Error {
             "The TagKey you have provided is invalid: it must have 1 to {TAG_KEY_UNITS_MAX} characters, letters, digits, \
              spaces and + - = . _ : / @, and not begin with aws:."
         ),
-        InvalidTags::Value(_) => format!(
+        InvalidTags::Value { .. } => format!(
             "The TagValue you have provided is invalid: it must have up to {TAG_VALUE_UNITS_MAX} characters, letters, \
              digits, spaces and + - = . _ : / @."
         ),
@@ -112,7 +119,9 @@ pub(crate) fn tags_error(invalid: InvalidTags, what: &str) -> S3Error {
     let error = S3Error::with_message(ErrorCode::InvalidTag, message);
     match invalid {
         InvalidTags::Duplicate(key) | InvalidTags::Key(key) => error.element("TagKey", shown(&key)),
-        InvalidTags::Value(value) => error.element("TagValue", shown(&value)),
+        InvalidTags::Value { key, value } => {
+            error.element("TagKey", shown(&key)).element("TagValue", shown(&value))
+        }
         InvalidTags::TooMany(_) => error,
     }
 }
@@ -176,7 +185,8 @@ mod tests {
             ("a=1&a=2", "InvalidArgument"),
             ("=1", "InvalidTag"),
             ("aws:a=1", "InvalidTag"),
-            ("a=%0A", "InvalidTag"),
+            ("a=%0A", "InvalidArgument"),
+            ("a=1,b=2", "InvalidArgument"),
             (&eleven.join("&"), "BadRequest"),
         ] {
             assert_eq!(of_header(value), Err(code), "{value}");
@@ -188,9 +198,9 @@ mod tests {
         let tag = |key: &str| format!("<Tag><Key>{key}</Key><Value/></Tag>");
         let document = |inner: &str| format!("<Tagging><TagSet>{inner}</TagSet></Tagging>");
         assert_eq!(of_document(&document("")), Ok(0));
+        assert_eq!(of_document("<Tagging/>"), Ok(0));
         assert_eq!(of_document(&document(&(tag("a") + &tag("b")))), Ok(2));
         for (text, code) in [
-            ("<Tagging/>".to_owned(), "MalformedXML"),
             (document("<Tag><Key>a</Key></Tag>"), "MalformedXML"),
             (document("<Tag><Key>a</Key><Key>b</Key><Value/></Tag>"), "MalformedXML"),
             (document(&(tag("a") + &tag("a"))), "InvalidTag"),

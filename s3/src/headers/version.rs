@@ -59,6 +59,20 @@ pub(crate) fn write_headers(head: &mut ResponseHead, bucket: &Bucket, info: &Obj
     }
 }
 
+/// Returns the error for tags or an ACL that the engine could not return or change. A delete marker has neither, also if it
+/// is the current version.
+pub(crate) fn subresource_error(
+    error: EngineError,
+    requested: Option<VersionName>,
+    method: &Method,
+) -> S3Error {
+    let requested = match error {
+        EngineError::DeleteMarker { version, .. } => Some(version),
+        _ => requested,
+    };
+    read_error(error, requested, method)
+}
+
 /// Returns the error for a version that the engine could not return. `requested` is `None` for the current version.
 pub(crate) fn read_error(error: EngineError, requested: Option<VersionName>, method: &Method) -> S3Error {
     match (error, requested) {

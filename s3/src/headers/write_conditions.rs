@@ -8,7 +8,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::request::fields::Fields;
-use cairn_engine::{EngineError, EtagMatch, ObjectInfo, WriteCondition};
+use cairn_engine::{EngineError, EtagMatch, ObjectInfo, Precondition, WriteCondition};
 use cairn_http1::{Comparison, entity_tags, parse_http_date, parse_rfc3339_millis};
 
 /// Most tags in one `If-Match` or `If-None-Match`. The limit of the head bounds their length.
@@ -145,11 +145,22 @@ pub(crate) fn check_early(
     Ok(condition.check(current.as_ref())?)
 }
 
-/// Maps an error of a write. A conflict of a conditional write has its own code.
-pub(crate) fn write_error(error: EngineError, conditional: bool) -> S3Error {
-    match error {
-        EngineError::Conflict if conditional => ErrorCode::ConditionalRequestConflict.into(),
-        other => other.into(),
+/// Maps an error of a write. A conflict of a conditional write has its own code, and names the condition.
+pub(crate) fn write_error(error: EngineError, condition: Option<&WriteCondition>) -> S3Error {
+    let names = |condition: &WriteCondition| {
+        let given = [
+            (condition.if_match.is_some(), Precondition::IfMatch),
+            (condition.if_none_match.is_some(), Precondition::IfNoneMatch),
+            (condition.if_size.is_some(), Precondition::IfMatchSize),
+            (condition.if_last_modified_seconds.is_some(), Precondition::IfMatchLastModifiedTime),
+        ];
+        given.iter().find_map(|(is_given, condition)| is_given.then(|| condition.name()))
+    };
+    match (error, condition.and_then(names)) {
+        (EngineError::Conflict, Some(name)) => {
+            S3Error::new(ErrorCode::ConditionalRequestConflict).element("Condition", name)
+        }
+        (other, _) => other.into(),
     }
 }
 

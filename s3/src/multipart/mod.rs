@@ -29,6 +29,25 @@ pub(crate) fn named_upload(call: &Call<'_>) -> S3Result<(Arc<Bucket>, ObjectKey,
     Ok((bucket, key, id))
 }
 
+/// Refuses a part that is named by its number or its upload alone, as AWS does.
+///
+/// # Errors
+/// Those of [`Call::bucket`]; `InvalidArgument` without an upload, `MethodNotAllowed` without a number.
+pub(crate) fn refuse_incomplete_name(call: &Call<'_>) -> S3Result<()> {
+    if !call.query.has("uploadId") {
+        let message = "This operation does not accept partNumber without uploadId";
+        return Err(S3Error::invalid_argument("partNumber", "partNumber", message));
+    }
+    call.bucket()?;
+    if !call.query.has("partNumber") {
+        return Err(S3Error::new(ErrorCode::MethodNotAllowed)
+            .element("Method", call.head.method().as_str())
+            .element("ResourceType", "UPLOAD")
+            .header("allow", "DELETE, GET, POST"));
+    }
+    Ok(())
+}
+
 /// Returns `NoSuchUpload` with the id, as AWS sends it.
 pub(crate) fn no_such_upload(id: &str) -> S3Error {
     S3Error::new(ErrorCode::NoSuchUpload).element("UploadId", id)

@@ -33,7 +33,7 @@ pub(crate) fn get_object_acl(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
     let version = version::requested(call.query)?;
     let info = call.engine.head_object(&bucket, &key, version);
-    let info = info.map_err(|error| version::read_error(error, version, call.head.method()))?;
+    let info = info.map_err(|error| version::subresource_error(error, version, call.head.method()))?;
     let mut reply = Reply::xml(document());
     version::write_id(&mut reply.head, &bucket, info.version_name());
     Ok(reply)
@@ -49,7 +49,7 @@ pub(crate) async fn put_object_acl(call: &Call<'_>, body: &mut RequestBody<'_>) 
     let (bucket, key) = call.object()?;
     let version = version::requested(call.query)?;
     let info = call.engine.head_object(&bucket, &key, version);
-    let info = info.map_err(|error| version::read_error(error, version, call.head.method()))?;
+    let info = info.map_err(|error| version::subresource_error(error, version, call.head.method()))?;
     check_acl(call, body).await?;
     let mut reply = Reply::empty(StatusCode::OK);
     version::write_id(&mut reply.head, &bucket, info.version_name());

@@ -12,6 +12,7 @@ use crate::body::declared;
 use crate::body::digests::{BodyDigests, checksum_mismatch};
 use crate::body::read_small_body;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
 use crate::headers::expiration;
@@ -54,19 +55,29 @@ pub(crate) async fn complete_multipart_upload(
     body: &mut RequestBody<'_>,
 ) -> S3Result<Reply> {
     let (bucket, key, id) = named_upload(call)?;
-    let condition = write_conditions::of_put(call.fields)?;
+    let mut condition = write_conditions::of_put(call.fields)?;
     let conditional = condition != Default::default();
+    if conditional && call.compatibility == Compatibility::Extended {
+        condition.unchanged_since = Some(id);
+    }
     let declared = declared(call.fields)?;
     let digests = declared::of_body(call.fields, call.authentication.payload)?;
     let tags = existing_tags(call, (&bucket, &key, id))?;
     let body = read_small_body(call, body, BodyDigests::new(digests), named_parts::BODY_BYTES_MAX).await?;
-    let named = named_parts::parse(&body).await?;
+    if body.is_empty() && call.compatibility == Compatibility::Extended {
+        return Err(S3Error::invalid_request("You must specify at least one part"));
+    }
+    let named = named_parts::parse(&body).await.map_err(|error| naming_upload(error, id))?;
     drop(body);
 
-    let (upload, assembled) = match assemble(call, (&bucket, &key, id), &named).await? {
-        Some(found) => found,
-        None => completed(call.engine.completed_upload(&bucket, &key, id)?),
+    let (upload, assembled) = match assemble(call, (&bucket, &key, id), &named).await {
+        Ok(Some(found)) => found,
+        Ok(None) => completed(call.engine.completed_upload(&bucket, &key, id)?),
+        Err(error) => return Err(naming_upload(error, id)),
     };
+    if call.compatibility == Compatibility::Extended {
+        require_part_checksums(upload, &named)?;
+    }
     let checksum = object_checksum(&declared, upload, assembled, named.len())?;
     let complete = CompleteUpload {
         bucket: Arc::clone(&bucket),
@@ -74,18 +85,44 @@ pub(crate) async fn complete_multipart_upload(
         upload: id,
         parts: named.iter().map(|part| (part.number, part.etag.md5)).collect(),
         checksums: checksum.iter().map(|(upload, digest)| (upload.algorithm, digest.clone())).collect(),
-        condition,
+        condition: condition.clone(),
         origin: call.origin(Cause::Request),
     };
     let outcome = call.engine.complete_upload(complete).await.map_err(|error| match error {
-        EngineError::InvalidPart(number) => invalid_part(number),
+        EngineError::InvalidPart(number) => naming_upload(invalid_part(number), id),
         EngineError::PayloadTooLarge => S3Error::with_message(
             ErrorCode::EntityTooLarge,
             "Your proposed upload exceeds the maximum allowed object size.",
         ),
-        other => write_conditions::write_error(other, conditional),
+        other => write_conditions::write_error(other, Some(&condition)),
     })?;
     Ok(reply(call, (&bucket, &key), &outcome, checksum, &tags))
+}
+
+/// Names the upload in an error about its parts, as AWS does.
+fn naming_upload(error: S3Error, id: UploadId) -> S3Error {
+    match error.code() {
+        "InvalidPart" | "InvalidPartOrder" => error.element("UploadId", id.to_string()),
+        _ => error,
+    }
+}
+
+/// Checks that each part of a composite checksum is named with its checksum.
+///
+/// # Errors
+/// `InvalidRequest`.
+fn require_part_checksums(upload: Option<UploadChecksum>, named: &[NamedPart]) -> S3Result<()> {
+    let Some(UploadChecksum { algorithm, kind: ChecksumKind::Composite }) = upload else { return Ok(()) };
+    let has_checksum = |part: &NamedPart| part.checksums.iter().any(|(named, _)| *named == algorithm);
+    match named.iter().find(|part| !has_checksum(part)) {
+        None => Ok(()),
+        Some(part) => Err(S3Error::invalid_request(format!(
+            "The upload was created using a {} checksum. The complete request must include the checksum for each part. \
+             It was missing for part {} in the request.",
+            checksum::name(algorithm).to_ascii_lowercase(),
+            part.number
+        ))),
+    }
 }
 
 /// Checks that the upload exists, or else the object that was made of it. Returns the tags of the object.

@@ -57,7 +57,8 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
         // The commit decides. This check only avoids a copy that would be refused.
         write_conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
     }
-    if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) {
+    if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) && !names_attribute(call.fields)
+    {
         refuse_unchanged_copy(call, &bucket, &key, &object.info, &source)?;
     }
     let source_version = copies::source_version(&source_bucket, &object.info);
@@ -165,6 +166,12 @@ fn carried_over(
     source.checksums.iter().filter(|(found, _)| wanted(found)).cloned().collect()
 }
 
+/// Whether the request names a storage class or an encryption. AWS allows the copy of an object onto itself then, even if
+/// it names what the object has.
+fn names_attribute(fields: Fields<'_>) -> bool {
+    ["x-amz-storage-class", "x-amz-server-side-encryption"].iter().any(|name| fields.amz(name).is_some())
+}
+
 /// Refuses a copy of an object onto itself that would change nothing. A copy of a version that is not the current one,
 /// for example because a delete marker is, restores it.
 ///
@@ -234,7 +241,7 @@ impl Copy {
         drop(permit);
         rights.check_again()?;
         let etag = payload.etag();
-        let conditional = condition != WriteCondition::default();
+        let conditions = condition.clone();
         let reply_attributes = attributes.clone();
         let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
         let put = PutObject {
@@ -250,7 +257,7 @@ impl Copy {
         let outcome = engine
             .put_object(put)
             .await
-            .map_err(|error| write_conditions::write_error(error, conditional))?;
+            .map_err(|error| write_conditions::write_error(error, Some(&conditions)))?;
         let mut reply = Reply::xml(document(etag, &outcome, &reply_attributes));
         if !outcome.is_null {
             reply.head.header(VERSION_HEADER, outcome.version.to_string());

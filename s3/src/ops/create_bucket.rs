@@ -1,8 +1,10 @@
 //! CreateBucket. Source: API Reference, CreateBucket.
 //!
-//! Any location is accepted and ignored, because clients name the region that they sign for. Creating an existing
+//! Any location is accepted, because clients name the region that they sign for. It has no effect; the mode `extended` returns
+//! it. Creating an existing
 //! bucket is a 409, whatever the configuration. The strict mode has no tags.
 
+use crate::access::account;
 use crate::body::declared;
 use crate::body::digests::BodyDigests;
 use crate::body::read_xml_body;
@@ -28,7 +30,10 @@ pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -
         return Err(ErrorCode::BucketAlreadyOwnedByYou.into());
     }
     if let Some(configuration) = read_xml_body(call, body, BodyDigests::new(declared)).await? {
-        check_configuration(&configuration)?;
+        let location = check_configuration(&configuration)?;
+        if call.compatibility == Compatibility::Extended {
+            settings.location = location.map(Into::into);
+        }
         settings.tags = tags(&configuration, call.compatibility)?;
     }
     let has_object_lock = settings.object_lock;
@@ -38,6 +43,9 @@ pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -
     }
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("location", format!("/{name}"));
+    if call.compatibility == Compatibility::Extended {
+        reply.head.header("x-amz-bucket-arn", account::bucket_arn(name.as_str()));
+    }
     Ok(reply)
 }
 
@@ -48,7 +56,8 @@ fn settings(call: &Call<'_>) -> S3Result<BucketSettings> {
     Ok(BucketSettings { versioning, object_lock, ..BucketSettings::default() })
 }
 
-fn check_configuration(configuration: &Element) -> S3Result<()> {
+/// Checks the configuration, and returns the location that it names.
+fn check_configuration(configuration: &Element) -> S3Result<Option<&str>> {
     if configuration.name() != "CreateBucketConfiguration" {
         return Err(ErrorCode::MalformedXML.into());
     }
@@ -69,7 +78,7 @@ fn check_configuration(configuration: &Element) -> S3Result<()> {
         return Err(S3Error::new(ErrorCode::InvalidLocationConstraint)
             .element("LocationConstraint", location.chars().take(LOCATION_BYTES_MAX).collect::<String>()));
     }
-    Ok(())
+    Ok(Some(location).filter(|location| !location.is_empty()))
 }
 
 /// Returns the tags of the new bucket.

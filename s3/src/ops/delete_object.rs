@@ -13,7 +13,7 @@ pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
     let version = version::requested(call.query)?;
     let bypass_governance = call.bypasses_governance(&bucket.settings())?;
     let condition = write_conditions::of_delete(call.fields)?;
-    let conditional = condition != Default::default();
+    let conditions = condition.clone();
     let origin = call.origin(Cause::Request);
     let options = DeleteOptions { version, condition, bypass_governance, origin };
     let mut reply = Reply::empty(StatusCode::NO_CONTENT);
@@ -21,7 +21,7 @@ pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
         Ok(outcome) => outcome.version.or(version).map(|name| (name, outcome.is_delete_marker)),
         // A missing object need not be deleted, whatever the conditions.
         Err(EngineError::NoSuchKey | EngineError::NoSuchVersion) => version.map(|name| (name, false)),
-        Err(error) => return Err(write_conditions::write_error(error, conditional)),
+        Err(error) => return Err(write_conditions::write_error(error, Some(&conditions))),
     };
     if let Some((name, is_delete_marker)) = deleted {
         if is_delete_marker {

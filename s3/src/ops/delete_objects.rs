@@ -10,7 +10,7 @@ use crate::body::declared;
 use crate::body::digests::BodyDigests;
 use crate::body::read_small_body;
 use crate::call::Call;
-use crate::errors::{S3Error, S3Result};
+use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::version::{self, MARKER_HEADER, VERSION_HEADER};
 use crate::headers::write_conditions::{self, EntryConditions};
 use crate::join::{JOINED_MAX, join_all};
@@ -100,7 +100,12 @@ fn check(call: &Call<'_>, principal: &Principal, at: usize, object: &NamedObject
     auth::authorize_request(principal, required, &target)
         .inspect_err(|denied| call.audit_context_of(&target).refused(denied))?;
     let key = target.key()?;
-    let version = version.as_deref().map(|text| version::parse("VersionId", text)).transpose()?;
+    // AWS knows no malformed ids here, only versions that do not exist.
+    let known = |text: &str| match VersionName::parse(text) {
+        None if !text.is_empty() => Err(S3Error::from(ErrorCode::NoSuchVersion)),
+        _ => version::parse("VersionId", text),
+    };
+    let version = version.as_deref().map(known).transpose()?;
     let condition = write_conditions::of_entry(EntryConditions {
         etag: etag.as_deref(),
         size: size.as_deref(),
@@ -126,8 +131,7 @@ async fn delete(
     });
     let outcomes = call.engine.delete_objects(bucket, deletes.collect()).await;
     for (object, outcome) in permitted.iter().zip(outcomes) {
-        let conditional = object.condition != WriteCondition::default();
-        let result = deleted(object.version, outcome, conditional);
+        let result = deleted(object.version, outcome, &object.condition);
         if let Err(error) = &result
             && error.is_internal()
             && recordings.is_empty()
@@ -142,7 +146,7 @@ async fn delete(
 fn deleted(
     named: Option<VersionName>,
     outcome: Result<DeleteOutcome, EngineError>,
-    conditional: bool,
+    condition: &WriteCondition,
 ) -> S3Result<Deleted> {
     match outcome {
         Ok(DeleteOutcome { version, is_delete_marker, .. }) => {
@@ -152,7 +156,7 @@ fn deleted(
         Err(EngineError::NoSuchKey | EngineError::NoSuchVersion) => {
             Ok(Deleted { version: named, is_delete_marker: false })
         }
-        Err(error) => Err(write_conditions::write_error(error, conditional)),
+        Err(error) => Err(write_conditions::write_error(error, Some(condition))),
     }
 }
 
@@ -283,7 +287,7 @@ mod tests {
     use crate::errors::{ErrorCode, S3Error};
     use crate::ops::named_objects::{DeleteRequest, NamedObject};
     use crate::xml::reader::parse;
-    use cairn_engine::EngineError;
+    use cairn_engine::{EngineError, WriteCondition};
     use cairn_model::{VersionId, VersionName};
 
     fn named(key: &str, version: Option<&str>) -> NamedObject {
@@ -332,10 +336,11 @@ mod tests {
 
     #[test]
     fn missing_object_counts_as_deleted_and_a_conflict_has_its_code() {
+        let conditional = WriteCondition { if_size: Some(1), ..WriteCondition::default() };
         for missing in [EngineError::NoSuchKey, EngineError::NoSuchVersion] {
-            assert!(deleted(None, Err(missing), true).is_ok());
+            assert!(deleted(None, Err(missing), &conditional).is_ok());
         }
-        let refused = deleted(None, Err(EngineError::Conflict), true).err().expect("refused");
+        let refused = deleted(None, Err(EngineError::Conflict), &conditional).err().expect("refused");
         assert_eq!(refused.code(), "ConditionalRequestConflict");
     }
 }

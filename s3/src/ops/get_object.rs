@@ -5,7 +5,7 @@
 use crate::call::Call;
 use crate::errors::S3Result;
 use crate::headers::version;
-use crate::ops::object_response::{ObjectResponse, object_response};
+use crate::ops::object_response::{ObjectResponse, object_response, write_part_checksum};
 use crate::reply::Reply;
 use cairn_net::ResponseBody;
 use cairn_transfer::StartedPayload;
@@ -22,12 +22,15 @@ pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
         (range, answer)
     });
     let (object, answer) = opened.map_err(|error| version::read_error(error, version, call.head.method()))?;
-    let (head, range) = match answer? {
+    let (mut head, range, part) = match answer? {
         ObjectResponse::NotModified { head } => {
             return Ok(Reply { head, body: ResponseBody::Omitted { length: None } });
         }
-        ObjectResponse::Content { head, range } => (head, range),
+        ObjectResponse::Content { head, range, part } => (head, range, part),
     };
+    if let Some(number) = part {
+        write_part_checksum(call, &mut head, (&bucket, &key), object.info.version_name(), number)?;
+    }
     let length = range.end - range.start;
     if length == 0 {
         return Ok(Reply { head, body: ResponseBody::Full(Vec::new()) });

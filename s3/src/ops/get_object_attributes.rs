@@ -1,16 +1,18 @@
 //! GetObjectAttributes. Source: API Reference, GetObjectAttributes.
 //!
-//! The parts of an object are listed only if it has a checksum, as on AWS; otherwise only their number is returned.
+//! The parts of an object are listed only if its checksum is a composite, as on AWS; otherwise only their number is
+//! returned.
 
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::headers::checksum;
 use crate::headers::version;
-use crate::ops::list_page::KEYS_MAX;
+use crate::ops::list_page::{self, KEYS_MAX};
 use crate::reply::Reply;
 use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
-use cairn_engine::{ObjectInfo, ObjectParts};
+use cairn_engine::{ChecksumKind, ObjectInfo, ObjectParts};
 use cairn_http1::http_date;
 
 const ATTRIBUTES: &str = "x-amz-object-attributes";
@@ -50,14 +52,7 @@ pub(crate) fn get_object_attributes(call: &Call<'_>) -> S3Result<Reply> {
 fn wanted(fields: Fields<'_>) -> S3Result<Wanted> {
     let number = |name| match fields.amz(name) {
         None => Ok(None),
-        Some(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // A number that does not fit counts as the largest.
-            Ok(Some(text.parse().unwrap_or(usize::MAX)))
-        }
-        Some(text) => {
-            let message = format!("{name} is not a non-negative integer.");
-            Err(S3Error::invalid_argument(name, text, message))
-        }
+        Some(text) => list_page::number(name, text, Compatibility::Extended).map(Some),
     };
     let mut wanted = Wanted {
         max: number(MAX_PARTS)?.unwrap_or(KEYS_MAX).min(KEYS_MAX),
@@ -100,8 +95,8 @@ fn document(wanted: &Wanted, found: &ObjectParts) -> XmlWriter {
     if wanted.checksum && !info.attributes.checksums.is_empty() {
         xml.open("Checksum");
         for (algorithm, digest) in &info.attributes.checksums {
-            let text = checksum::object_text(digest, info.attributes.checksum_kind, info.etag.parts);
-            xml.text(checksum::element(*algorithm), &text);
+            // Without the number of parts, as on AWS.
+            xml.text(checksum::element(*algorithm), &checksum::text(digest));
         }
         xml.text("ChecksumType", checksum::kind_name(info.attributes.checksum_kind));
         xml.close("Checksum");
@@ -121,11 +116,9 @@ fn document(wanted: &Wanted, found: &ObjectParts) -> XmlWriter {
 
 fn write_parts(xml: &mut XmlWriter, wanted: &Wanted, found: &ObjectParts) {
     xml.open("ObjectParts");
-    if has_checksum(&found.info) {
+    if lists_parts(&found.info) {
         xml.value("PartNumberMarker", wanted.after);
-        if let Some(last) = found.parts.last() {
-            xml.value("NextPartNumberMarker", last.number);
-        }
+        xml.value("NextPartNumberMarker", found.parts.last().map_or(0, |last| last.number));
         xml.value("MaxParts", wanted.max);
         xml.value("IsTruncated", found.is_truncated);
         for part in &found.parts {
@@ -142,8 +135,8 @@ fn write_parts(xml: &mut XmlWriter, wanted: &Wanted, found: &ObjectParts) {
     xml.close("ObjectParts");
 }
 
-fn has_checksum(info: &ObjectInfo) -> bool {
-    !info.attributes.checksums.is_empty()
+fn lists_parts(info: &ObjectInfo) -> bool {
+    info.attributes.checksum_kind == ChecksumKind::Composite && !info.attributes.checksums.is_empty()
 }
 
 #[cfg(test)]
@@ -169,7 +162,7 @@ mod tests {
         let found = asked(&[
             ("x-amz-object-attributes", "ETag, ObjectSize"),
             ("x-amz-object-attributes", "StorageClass"),
-            ("x-amz-max-parts", "99999999999999999999999"),
+            ("x-amz-max-parts", "2147483647"),
             ("x-amz-part-number-marker", "7"),
         ]);
         let expected =
@@ -178,6 +171,7 @@ mod tests {
         for bad in [
             &[][..],
             &[("x-amz-object-attributes", "")][..],
+            &[("x-amz-object-attributes", "ETag"), ("x-amz-max-parts", "2147483648")],
             &[("x-amz-object-attributes", "etag")],
             &[("x-amz-object-attributes", "ETag,Owner")],
             &[("x-amz-object-attributes", "ETag"), ("x-amz-max-parts", "-1")],
@@ -188,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_listed_only_with_a_checksum() {
+    fn parts_are_listed_only_with_a_composite_checksum() {
         let part = |number| PartInfo {
             number,
             size: 5,
@@ -197,18 +191,14 @@ mod tests {
             last_modified: Timestamp(0),
             checksum: Some((ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])),
         };
-        let found = |checksums| ObjectParts {
+        let found = |checksums, checksum_kind| ObjectParts {
             info: ObjectInfo {
                 size: 15,
                 etag: Etag { md5: [0xab; 16], parts: 3 },
                 last_modified: Timestamp(0),
                 version: VersionId(1),
                 is_null: true,
-                attributes: Attributes {
-                    checksums,
-                    checksum_kind: ChecksumKind::Composite,
-                    ..Attributes::default()
-                },
+                attributes: Attributes { checksums, checksum_kind, ..Attributes::default() },
                 encrypted: false,
                 lock: ObjectLock::default(),
                 parts: vec![PartRun { first: 1, count: 3, size: 5 }],
@@ -235,7 +225,8 @@ mod tests {
             let parts = parts.children().iter().map(|child| format!("{}={}", child.name(), child.text()));
             (parts.collect::<Vec<_>>(), root.child("Checksum").is_some())
         };
-        assert_eq!(names(&found(Vec::new())), (vec!["PartsCount=3".to_owned()], false));
+        let only_count = || vec!["PartsCount=3".to_owned()];
+        assert_eq!(names(&found(Vec::new(), ChecksumKind::Composite)), (only_count(), false));
         let listed = [
             "PartNumberMarker=1",
             "NextPartNumberMarker=2",
@@ -245,6 +236,8 @@ mod tests {
             "PartsCount=3",
         ];
         let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
-        assert_eq!(names(&found(checksums)), (listed.map(str::to_owned).to_vec(), true));
+        assert_eq!(names(&found(checksums.clone(), ChecksumKind::FullObject)), (only_count(), true));
+        let listed = listed.map(str::to_owned).to_vec();
+        assert_eq!(names(&found(checksums, ChecksumKind::Composite)), (listed, true));
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::errors::S3Result;
 use crate::headers::version;
-use crate::ops::object_response::{ObjectResponse, object_response};
+use crate::ops::object_response::{ObjectResponse, object_response, write_part_checksum};
 use crate::reply::Reply;
 use cairn_net::ResponseBody;
 
@@ -14,7 +14,10 @@ pub(crate) fn head_object(call: &Call<'_>) -> S3Result<Reply> {
     let info = info.map_err(|error| version::read_error(error, version, call.head.method()))?;
     Ok(match object_response(call, &bucket, &info)? {
         ObjectResponse::NotModified { head } => Reply { head, body: ResponseBody::Omitted { length: None } },
-        ObjectResponse::Content { head, range } => {
+        ObjectResponse::Content { mut head, range, part } => {
+            if let Some(number) = part {
+                write_part_checksum(call, &mut head, (&bucket, &key), info.version_name(), number)?;
+            }
             Reply { head, body: ResponseBody::Omitted { length: Some(range.end - range.start) } }
         }
     })

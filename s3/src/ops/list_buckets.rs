@@ -1,8 +1,9 @@
 //! ListBuckets, with the pagination that AWS added in 2024. Source: API Reference, ListBuckets.
 
-use crate::access::account::{self, REGION};
+use crate::access::account;
 use crate::call::Call;
-use crate::errors::{S3Error, S3Result};
+use crate::compatibility::Compatibility;
+use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
@@ -19,14 +20,14 @@ struct ListRequest<'a> {
     prefix: &'a str,
     max: usize,
     after: Option<String>,
-    /// The query asks for another region, which has no buckets.
-    other_region: bool,
+    /// Only buckets of this region.
+    region: Option<&'a str>,
     /// As on AWS, the region of each bucket is written only if the query has any parameter.
     with_region: bool,
 }
 
 pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
-    let request = list_request(call.query)?;
+    let request = list_request(call.query, call.compatibility)?;
     let buckets = call.engine.store().buckets();
     let is_shown = |bucket: &Bucket| call.authentication.principal.sees_bucket(bucket.name.as_str());
     let (page, next) = page(&buckets, &request, is_shown);
@@ -39,7 +40,10 @@ pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
         xml.text("Name", bucket.name.as_str());
         xml.time("CreationDate", bucket.created_at);
         if request.with_region {
-            xml.text("BucketRegion", REGION);
+            xml.text("BucketRegion", &account::region_of(bucket));
+            if call.compatibility == Compatibility::Extended {
+                xml.text("BucketArn", &account::bucket_arn(bucket.name.as_str()));
+            }
         }
         xml.close("Bucket");
     }
@@ -54,7 +58,7 @@ pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(xml))
 }
 
-fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
+fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListRequest<'a>> {
     const PARAMETERS: [&str; 4] = ["prefix", "max-buckets", "continuation-token", "bucket-region"];
     let max = match query.get("max-buckets") {
         None => BUCKETS_MAX,
@@ -69,11 +73,18 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
             S3Error::invalid_argument("continuation-token", text, message)
         })?),
     };
+    let region = query.get_non_empty("bucket-region");
+    if let Some(unknown) = region.filter(|name| mode == Compatibility::Extended && !account::is_region(name))
+    {
+        let message = format!("Argument value {} is not a valid AWS Region", unknown.escape_default());
+        return Err(S3Error::with_message(ErrorCode::InvalidArgument, message)
+            .element("ArgumentName", "bucket-region"));
+    }
     Ok(ListRequest {
         prefix: query.get("prefix").unwrap_or_default(),
         max,
         after,
-        other_region: query.get_non_empty("bucket-region").is_some_and(|region| region != REGION),
+        region,
         with_region: PARAMETERS.iter().any(|name| query.has(name)),
     })
 }
@@ -85,9 +96,6 @@ fn page<'b>(
     request: &ListRequest<'_>,
     is_shown: impl Fn(&Bucket) -> bool,
 ) -> (Vec<&'b Bucket>, Option<String>) {
-    if request.other_region {
-        return (Vec::new(), None);
-    }
     debug_assert!(buckets.is_sorted_by_key(|bucket| bucket.name.as_str()), "buckets are sorted by name");
     let start = match &request.after {
         Some(after) => buckets.partition_point(|bucket| bucket.name.as_str() <= after.as_str()),
@@ -96,7 +104,8 @@ fn page<'b>(
     let mut matching = buckets[start..]
         .iter()
         .map(|bucket| &**bucket)
-        .filter(|bucket| bucket.name.as_str().starts_with(request.prefix) && is_shown(bucket));
+        .filter(|bucket| bucket.name.as_str().starts_with(request.prefix) && is_shown(bucket))
+        .filter(|bucket| request.region.is_none_or(|region| account::region_of(bucket) == region));
     let page: Vec<&Bucket> = matching.by_ref().take(request.max).collect();
     let next = matching.next().and(page.last()).map(|last| list_token::of_bucket(last.name.as_str()));
     (page, next)
@@ -105,6 +114,7 @@ fn page<'b>(
 #[cfg(test)]
 mod tests {
     use super::list_request;
+    use crate::compatibility::Compatibility;
     use crate::request::query::Query;
     use cairn_transfer::list_token;
 
@@ -114,12 +124,12 @@ mod tests {
             ["max-buckets=0", "max-buckets=10001", "max-buckets=x", "max-buckets=", "continuation-token=x"]
         {
             let query = Query::parse(Some(raw)).expect("parses");
-            assert_eq!(list_request(&query).expect_err(raw).code(), "InvalidArgument");
+            assert_eq!(list_request(&query, Compatibility::Strict).expect_err(raw).code(), "InvalidArgument");
         }
         let raw = format!("max-buckets=2&prefix=a&continuation-token={}", list_token::of_bucket("abc"));
         let query = Query::parse(Some(&raw)).expect("parses");
-        let request = list_request(&query).expect("ok");
+        let request = list_request(&query, Compatibility::Strict).expect("ok");
         assert_eq!((request.max, request.prefix, request.after.as_deref()), (2, "a", Some("abc")));
-        assert!(request.with_region && !request.other_region);
+        assert!(request.with_region && request.region.is_none());
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::access::account;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::multipart::write_upload_checksum;
 use crate::ops::list_page;
@@ -29,11 +30,12 @@ struct ListRequest<'a> {
     upload_id_marker: &'a str,
     after: Option<UploadPosition>,
     encoding: NameEncoding,
+    mode: Compatibility,
 }
 
 pub(crate) async fn list_multipart_uploads(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let mut request = list_request(call.query)?;
+    let mut request = list_request(call.query, call.compatibility)?;
     let mut page = UploadsPage { next: request.after.take(), ..UploadsPage::default() };
     // A page with max 0 is never truncated, even if entries exist.
     while page.uploads.len() + page.common_prefixes.len() < request.max {
@@ -58,7 +60,7 @@ pub(crate) async fn list_multipart_uploads(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(document(bucket.name.as_str(), &request, &page)?))
 }
 
-fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
+fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListRequest<'a>> {
     let prefix = query.get("prefix").unwrap_or_default();
     let delimiter = query.get_non_empty("delimiter");
     let key_marker = query.get("key-marker").unwrap_or_default();
@@ -72,19 +74,20 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
             })?;
             Some(UploadPosition::AfterUpload(key_marker.as_bytes().to_vec(), id))
         }
-        None if list_page::is_common_prefix(key_marker, prefix, delimiter) => {
-            Some(UploadPosition::AfterPrefix(key_marker.as_bytes().to_vec()))
-        }
-        None => Some(UploadPosition::AfterKey(key_marker.as_bytes().to_vec())),
+        None => Some(match list_page::common_prefix(key_marker, prefix, delimiter, mode) {
+            Some(prefix) => UploadPosition::AfterPrefix(prefix.as_bytes().to_vec()),
+            None => UploadPosition::AfterKey(key_marker.as_bytes().to_vec()),
+        }),
     };
     Ok(ListRequest {
         prefix,
         delimiter,
-        max: list_page::page_size(query, "max-uploads")?,
+        max: list_page::page_size(query, "max-uploads", mode)?,
         key_marker,
         upload_id_marker: upload_id_marker.unwrap_or_default(),
         after,
-        encoding: NameEncoding::parse(query.get("encoding-type"))?,
+        mode,
+        encoding: NameEncoding::parse(query.get("encoding-type"), mode)?,
     })
 }
 
@@ -97,18 +100,23 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &UploadsPage) -> S3Re
     xml.text("Bucket", bucket);
     names.write(&mut xml, "KeyMarker", request.key_marker)?;
     xml.text("UploadIdMarker", request.upload_id_marker);
-    if let Some(next) = &page.next {
-        let (key, id) = match next {
-            UploadPosition::AfterKey(key) | UploadPosition::AfterPrefix(key) => (key, None),
-            UploadPosition::AfterUpload(key, id) => (key, Some(id)),
-        };
-        names.write(&mut xml, "NextKeyMarker", utf8(key)?)?;
-        match id {
-            Some(id) => xml.value("NextUploadIdMarker", id),
-            None => xml.text("NextUploadIdMarker", ""),
+    match (&page.next, request.mode) {
+        (Some(UploadPosition::AfterKey(key) | UploadPosition::AfterPrefix(key)), _) => {
+            write_next_marker(&mut xml, names, utf8(key)?, None)?;
         }
+        (Some(UploadPosition::AfterUpload(key, id)), _) => {
+            write_next_marker(&mut xml, names, utf8(key)?, Some(*id))?;
+        }
+        // As on AWS, the last page names its last upload.
+        (None, Compatibility::Extended) => {
+            let last = page.uploads.last();
+            write_next_marker(&mut xml, names, last.map_or("", |last| &last.key), last.map(|last| last.id))?;
+        }
+        (None, Compatibility::Strict) => {}
     }
-    names.write(&mut xml, "Prefix", request.prefix)?;
+    if !request.prefix.is_empty() || request.mode == Compatibility::Strict {
+        names.write(&mut xml, "Prefix", request.prefix)?;
+    }
     if let Some(delimiter) = request.delimiter {
         names.write(&mut xml, "Delimiter", delimiter)?;
     }
@@ -123,6 +131,20 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &UploadsPage) -> S3Re
     list_page::write_common_prefixes(&mut xml, names, &page.common_prefixes)?;
     xml.close("ListMultipartUploadsResult");
     Ok(xml)
+}
+
+fn write_next_marker(
+    xml: &mut XmlWriter,
+    names: NameEncoding,
+    key: &str,
+    upload: Option<UploadId>,
+) -> S3Result<()> {
+    names.write(xml, "NextKeyMarker", key)?;
+    match upload {
+        Some(id) => xml.value("NextUploadIdMarker", id),
+        None => xml.text("NextUploadIdMarker", ""),
+    }
+    Ok(())
 }
 
 fn write_upload(xml: &mut XmlWriter, names: NameEncoding, upload: &ListedUpload) -> S3Result<()> {
@@ -149,18 +171,19 @@ fn utf8(name: &[u8]) -> S3Result<&str> {
 /// If a property does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
-    let Ok(request) = list_request(query) else { return };
+    let Ok(request) = list_request(query, Compatibility::Extended) else { return };
     assert!(request.max <= list_page::KEYS_MAX);
     assert_eq!(request.after.is_none(), request.key_marker.is_empty());
     let page = UploadsPage { next: request.after.clone(), ..UploadsPage::default() };
     let Ok(xml) = document("bucket", &request, &page) else { return };
     let root = crate::xml::reader::parse(&xml.finish()).expect("an answer is well-formed");
-    assert_eq!(root.child("NextKeyMarker").is_some(), page.next.is_some());
+    assert!(root.child("NextKeyMarker").is_some());
 }
 
 #[cfg(test)]
 mod tests {
     use super::{document, list_request};
+    use crate::compatibility::Compatibility;
     use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{ChecksumAlgorithm, ChecksumKind, ListedUpload, UploadChecksum};
@@ -168,7 +191,7 @@ mod tests {
     use cairn_model::{Timestamp, UploadId};
 
     fn after(raw: &str) -> Option<UploadPosition> {
-        list_request(&Query::parse(Some(raw)).expect("parses")).expect("valid").after
+        list_request(&Query::parse(Some(raw)).expect("parses"), Compatibility::Extended).expect("valid").after
     }
 
     #[test]
@@ -184,12 +207,15 @@ mod tests {
         let prefix = |text: &str| Some(UploadPosition::AfterPrefix(text.as_bytes().to_vec()));
         assert_eq!(after("key-marker=a/&delimiter=/"), prefix("a/"));
         assert_eq!(after("key-marker=a/b/&delimiter=/&prefix=a/"), prefix("a/b/"));
-        for raw in ["key-marker=a/b&delimiter=/", "key-marker=a/b/&delimiter=/", "key-marker=a/&prefix=b"] {
-            assert!(matches!(after(raw), Some(UploadPosition::AfterKey(_))), "{raw}");
-        }
+        // A marker within a common prefix counts as the prefix.
+        assert_eq!(after("key-marker=a/b&delimiter=/"), prefix("a/"));
+        assert_eq!(after("key-marker=a/&prefix=b"), Some(UploadPosition::AfterKey(b"a/".to_vec())));
         for bad in ["max-uploads=-1", "max-uploads=x", "key-marker=a&upload-id-marker=x", "encoding-type=x"] {
             let query = Query::parse(Some(bad)).expect("parses");
-            assert_eq!(list_request(&query).expect_err(bad).code(), "InvalidArgument");
+            assert_eq!(
+                list_request(&query, Compatibility::Extended).expect_err(bad).code(),
+                "InvalidArgument"
+            );
         }
     }
 
@@ -208,7 +234,8 @@ mod tests {
             next: Some(UploadPosition::AfterUpload(b"d e".to_vec(), UploadId(11))),
         };
         let query = Query::parse(Some("max-uploads=2&delimiter=/&encoding-type=url")).expect("parses");
-        let xml = document("photos", &list_request(&query).expect("valid"), &page).expect("writes");
+        let xml = document("photos", &list_request(&query, Compatibility::Extended).expect("valid"), &page)
+            .expect("writes");
         let root = parse(&xml.finish()).expect("well-formed");
         for (name, value) in [
             ("Bucket", "photos"),

@@ -5,6 +5,7 @@
 
 use crate::access::account;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::headers::version;
 use crate::ops::list_page::{self, ENTRY_BYTES};
@@ -31,7 +32,7 @@ struct ListRequest<'a> {
 
 pub(crate) fn list_object_versions(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let mut request = list_request(call.query)?;
+    let mut request = list_request(call.query, call.compatibility)?;
     let list = ListVersions {
         prefix: request.prefix.as_bytes(),
         delimiter: request.delimiter.map(str::as_bytes),
@@ -44,14 +45,14 @@ pub(crate) fn list_object_versions(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(document(bucket.name.as_str(), &request, &page)?))
 }
 
-fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
+fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListRequest<'a>> {
     let prefix = query.get("prefix").unwrap_or_default();
     let delimiter = query.get_non_empty("delimiter");
     let key_marker = query.get(KEY_MARKER).unwrap_or_default();
     let version_marker = query.get(VERSION_MARKER);
     let invalid = |message| S3Error::invalid_argument(VERSION_MARKER, version_marker.unwrap_or(""), message);
     let after = match version_marker {
-        None => position_of_key(prefix, delimiter, key_marker),
+        None => position_of_key(prefix, delimiter, key_marker, mode),
         Some("") => return Err(invalid("A version-id marker cannot be empty.")),
         Some(_) if key_marker.is_empty() => {
             return Err(invalid("A version-id marker cannot be specified without a key marker."));
@@ -64,24 +65,27 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     Ok(ListRequest {
         prefix,
         delimiter,
-        max: list_page::max_keys(query)?,
+        max: list_page::max_keys(query, mode)?,
         key_marker,
         version_marker: version_marker.unwrap_or_default(),
         after,
-        encoding: NameEncoding::parse(query.get("encoding-type"))?,
+        encoding: NameEncoding::parse(query.get("encoding-type"), mode)?,
     })
 }
 
 /// Returns the position of a key marker. A marker that is a common prefix of this list skips all keys with the prefix.
-fn position_of_key(prefix: &str, delimiter: Option<&str>, key_marker: &str) -> Option<VersionPosition> {
+fn position_of_key(
+    prefix: &str,
+    delimiter: Option<&str>,
+    key_marker: &str,
+    mode: Compatibility,
+) -> Option<VersionPosition> {
     if key_marker.is_empty() {
         return None;
     }
-    let marker = key_marker.as_bytes().to_vec();
-    Some(if list_page::is_common_prefix(key_marker, prefix, delimiter) {
-        VersionPosition::AfterPrefix(marker)
-    } else {
-        VersionPosition::AfterKey(marker)
+    Some(match list_page::common_prefix(key_marker, prefix, delimiter, mode) {
+        Some(prefix) => VersionPosition::AfterPrefix(prefix.as_bytes().to_vec()),
+        None => VersionPosition::AfterKey(key_marker.as_bytes().to_vec()),
     })
 }
 
@@ -91,7 +95,7 @@ fn position_of_key(prefix: &str, delimiter: Option<&str>, key_marker: &str) -> O
 /// If a property does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
-    let Ok(found) = list_request(query) else { return };
+    let Ok(found) = list_request(query, Compatibility::Extended) else { return };
     assert!(found.max <= list_page::KEYS_MAX);
     assert_eq!(found.after.is_some(), !found.key_marker.is_empty());
     let page = VersionsPage { next: found.after.clone(), ..VersionsPage::default() };
@@ -163,6 +167,7 @@ fn write_version(xml: &mut XmlWriter, names: NameEncoding, version: &ListedVersi
 #[cfg(test)]
 mod tests {
     use super::{document, list_request};
+    use crate::compatibility::Compatibility;
     use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{
@@ -202,7 +207,7 @@ mod tests {
             ("key-marker=", None),
             ("key-marker=a/", key("a/")),
             ("key-marker=a/&delimiter=/", prefix("a/")),
-            ("key-marker=a/b&delimiter=/", key("a/b")),
+            ("key-marker=a/b&delimiter=/", prefix("a/")),
             ("key-marker=a/b/&delimiter=/&prefix=a/", prefix("a/b/")),
             ("key-marker=a/&delimiter=/&prefix=a/", key("a/")),
             ("key-marker=b/&delimiter=/&prefix=a/", key("b/")),
@@ -213,7 +218,7 @@ mod tests {
             ),
         ] {
             let query = Query::parse(Some(raw)).expect("parses");
-            assert_eq!(list_request(&query).expect(raw).after, after, "{raw}");
+            assert_eq!(list_request(&query, Compatibility::Extended).expect(raw).after, after, "{raw}");
         }
         for raw in [
             "version-id-marker=null",
@@ -224,7 +229,7 @@ mod tests {
             "encoding-type=x",
         ] {
             let query = Query::parse(Some(raw)).expect("parses");
-            let refused = list_request(&query).expect_err(raw);
+            let refused = list_request(&query, Compatibility::Extended).expect_err(raw);
             assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{raw}");
         }
     }
@@ -239,7 +244,9 @@ mod tests {
         };
         let raw = "delimiter=/&max-keys=3&encoding-type=url&key-marker=%20&version-id-marker=null";
         let query = Query::parse(Some(raw)).expect("parses");
-        let xml = document("photos", &list_request(&query).expect("valid"), &page).expect("writes").finish();
+        let xml = document("photos", &list_request(&query, Compatibility::Extended).expect("valid"), &page)
+            .expect("writes")
+            .finish();
         let root = parse(&xml).expect("well-formed");
         for (name, value) in [
             ("Name", "photos"),
@@ -276,7 +283,9 @@ mod tests {
             next: Some(VersionPosition::AfterPrefix(b"a/".to_vec())),
             ..VersionsPage::default()
         };
-        let xml = document("photos", &list_request(&query).expect("valid"), &page).expect("writes").finish();
+        let xml = document("photos", &list_request(&query, Compatibility::Extended).expect("valid"), &page)
+            .expect("writes")
+            .finish();
         let root = parse(&xml).expect("well-formed");
         assert_eq!((text(&root, "NextKeyMarker"), text(&root, "NextVersionIdMarker")), (Some("a/"), None));
     }

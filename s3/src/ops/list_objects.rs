@@ -5,6 +5,7 @@
 //! passed over deleted keys, has it too.
 
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::ops::list_page::{self, ENTRY_BYTES, Owners};
 use crate::ops::name_encoding::NameEncoding;
@@ -28,7 +29,7 @@ struct ListRequest<'a> {
 
 pub(crate) fn list_objects(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let mut request = list_request(call.query)?;
+    let mut request = list_request(call.query, call.compatibility)?;
     let list = ListObjects {
         prefix: request.prefix.as_bytes(),
         delimiter: request.delimiter.map(str::as_bytes),
@@ -41,7 +42,7 @@ pub(crate) fn list_objects(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(document(bucket.name.as_str(), &request, &page)?))
 }
 
-fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
+fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListRequest<'a>> {
     if let Some(kind) = query.get(LIST_TYPE).filter(|kind| *kind != "1") {
         let message = "The list type must be 2, or absent for the first version of the list.";
         return Err(S3Error::invalid_argument(LIST_TYPE, kind, message));
@@ -49,21 +50,18 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     let prefix = query.get("prefix").unwrap_or_default();
     let delimiter = query.get_non_empty("delimiter");
     let marker = query.get("marker").unwrap_or_default();
-    let after = (!marker.is_empty()).then(|| {
-        let start = marker.as_bytes().to_vec();
-        if list_page::is_common_prefix(marker, prefix, delimiter) {
-            ListPosition::AfterPrefix(start)
-        } else {
-            ListPosition::AfterKey(start)
-        }
-    });
+    let after =
+        (!marker.is_empty()).then(|| match list_page::common_prefix(marker, prefix, delimiter, mode) {
+            Some(prefix) => ListPosition::AfterPrefix(prefix.as_bytes().to_vec()),
+            None => ListPosition::AfterKey(marker.as_bytes().to_vec()),
+        });
     Ok(ListRequest {
         prefix,
         delimiter,
-        max: list_page::max_keys(query)?,
+        max: list_page::max_keys(query, mode)?,
         marker,
         after,
-        encoding: NameEncoding::parse(query.get("encoding-type"))?,
+        encoding: NameEncoding::parse(query.get("encoding-type"), mode)?,
     })
 }
 
@@ -83,7 +81,7 @@ fn next_marker<'p>(request: &ListRequest<'_>, page: &'p ListPage) -> S3Result<Op
 /// If a property does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
-    let Ok(request) = list_request(query) else { return };
+    let Ok(request) = list_request(query, Compatibility::Extended) else { return };
     assert!(request.max <= list_page::KEYS_MAX);
     assert_eq!(request.after.is_some(), !request.marker.is_empty());
     let page = ListPage { next: request.after.clone(), ..ListPage::default() };
@@ -124,6 +122,7 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &ListPage) -> S3Resul
 #[cfg(test)]
 mod tests {
     use super::{document, list_request};
+    use crate::compatibility::Compatibility;
     use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{ChecksumKind, ListPage, ListPosition, ListedObject};
@@ -143,7 +142,9 @@ mod tests {
 
     fn written(query: &str, page: &ListPage) -> Element {
         let query = Query::parse(Some(query)).expect("parses");
-        let xml = document("photos", &list_request(&query).expect("valid"), page).expect("writes").finish();
+        let xml = document("photos", &list_request(&query, Compatibility::Extended).expect("valid"), page)
+            .expect("writes")
+            .finish();
         parse(&xml).expect("well-formed")
     }
 
@@ -186,11 +187,15 @@ mod tests {
             ("marker=", None),
             ("marker=a/", Some(ListPosition::AfterKey(b"a/".to_vec()))),
             ("marker=a/&delimiter=/", Some(ListPosition::AfterPrefix(b"a/".to_vec()))),
-            ("marker=a/b&delimiter=/", Some(ListPosition::AfterKey(b"a/b".to_vec()))),
+            ("marker=a/b&delimiter=/", Some(ListPosition::AfterPrefix(b"a/".to_vec()))),
             ("marker=a/b/&prefix=a/&delimiter=/", Some(ListPosition::AfterPrefix(b"a/b/".to_vec()))),
         ] {
             let query = Query::parse(Some(query)).expect("parses");
-            assert_eq!(list_request(&query).expect("valid").after, expected, "{query:?}");
+            assert_eq!(
+                list_request(&query, Compatibility::Extended).expect("valid").after,
+                expected,
+                "{query:?}"
+            );
         }
     }
 
@@ -218,7 +223,7 @@ mod tests {
     fn another_list_type_is_refused() {
         for query in ["list-type=3", "list-type", "max-keys=x", "encoding-type=base64"] {
             let query = Query::parse(Some(query)).expect("parses");
-            let refused = list_request(&query).expect_err("refused");
+            let refused = list_request(&query, Compatibility::Extended).expect_err("refused");
             assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{query:?}");
         }
     }

@@ -4,6 +4,7 @@
 //! still not be the last: `IsTruncated` decides.
 
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::ops::list_page::{self, ENTRY_BYTES, Owners};
 use crate::ops::name_encoding::NameEncoding;
@@ -28,7 +29,7 @@ struct ListRequest<'a> {
 
 pub(crate) fn list_objects_v2(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let mut request = list_request(call.query)?;
+    let mut request = list_request(call.query, call.compatibility)?;
     let list = ListObjects {
         prefix: request.prefix.as_bytes(),
         delimiter: request.delimiter.map(str::as_bytes),
@@ -41,9 +42,9 @@ pub(crate) fn list_objects_v2(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(document(bucket.name.as_str(), &request, &page)?))
 }
 
-fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
-    let start_after = query.get_non_empty("start-after");
+fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListRequest<'a>> {
     let token = query.get("continuation-token");
+    let start_after = query.get_non_empty("start-after");
     let after = match token {
         Some(text) => Some(list_token::to_position(text).ok_or_else(|| {
             let message = "The continuation token provided is incorrect.";
@@ -54,11 +55,12 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     Ok(ListRequest {
         prefix: query.get("prefix").unwrap_or_default(),
         delimiter: query.get_non_empty("delimiter"),
-        max: list_page::max_keys(query)?,
-        start_after,
+        max: list_page::max_keys(query, mode)?,
+        // It is ignored beside a token, and AWS then does not name it.
+        start_after: start_after.filter(|_| token.is_none() || mode == Compatibility::Strict),
         token,
         after,
-        encoding: NameEncoding::parse(query.get("encoding-type"))?,
+        encoding: NameEncoding::parse(query.get("encoding-type"), mode)?,
         owners: match query.get("fetch-owner") {
             Some(value) if value.eq_ignore_ascii_case("true") => Owners::Named,
             _ => Owners::Omitted,
@@ -72,7 +74,7 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
 /// If a property does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
-    let Ok(request) = list_request(query) else { return };
+    let Ok(request) = list_request(query, Compatibility::Extended) else { return };
     assert!(request.max <= list_page::KEYS_MAX);
     assert!(request.after.is_some() || request.token.is_none());
     let page = ListPage { next: request.after.clone(), ..ListPage::default() };
@@ -120,6 +122,7 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &ListPage) -> S3Resul
 #[cfg(test)]
 mod tests {
     use super::{document, list_request};
+    use crate::compatibility::Compatibility;
     use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{ChecksumKind, ListPage, ListPosition, ListedObject};
@@ -140,7 +143,9 @@ mod tests {
 
     fn written(query: &str, page: &ListPage) -> Element {
         let query = Query::parse(Some(query)).expect("parses");
-        let xml = document("photos", &list_request(&query).expect("valid"), page).expect("writes").finish();
+        let xml = document("photos", &list_request(&query, Compatibility::Extended).expect("valid"), page)
+            .expect("writes")
+            .finish();
         parse(&xml).expect("well-formed")
     }
 
@@ -155,21 +160,29 @@ mod tests {
             ("max-keys=0", 0),
             ("max-keys=7", 7),
             ("max-keys=1001", 1000),
-            ("max-keys=99999999999999999999999", 1000),
+            ("max-keys=2147483647", 1000),
+            ("max-keys=", 1000),
         ] {
-            assert_eq!(list_request(&Query::parse(Some(raw)).expect("parses")).expect(raw).max, max, "{raw}");
+            assert_eq!(
+                list_request(&Query::parse(Some(raw)).expect("parses"), Compatibility::Extended)
+                    .expect(raw)
+                    .max,
+                max,
+                "{raw}"
+            );
         }
         for raw in [
             "max-keys=-1",
             "max-keys=x",
-            "max-keys=",
+            "max-keys=2147483648",
+            "max-keys=99999999999999999999999",
             "max-keys=1.5",
             "continuation-token=",
             "continuation-token=bad",
             "encoding-type=base64",
         ] {
             let query = Query::parse(Some(raw)).expect("parses");
-            let refused = list_request(&query).expect_err(raw);
+            let refused = list_request(&query, Compatibility::Extended).expect_err(raw);
             assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{raw}");
         }
     }
@@ -180,9 +193,9 @@ mod tests {
         let token = list_token::of_position(&position);
         let raw = format!("start-after=b&continuation-token={token}");
         let query = Query::parse(Some(&raw)).expect("parses");
-        assert_eq!(list_request(&query).expect("valid").after, Some(position));
+        assert_eq!(list_request(&query, Compatibility::Extended).expect("valid").after, Some(position));
         let root = written(&raw, &ListPage::default());
-        assert_eq!(text(&root, "StartAfter"), Some("b"));
+        assert_eq!(text(&root, "StartAfter"), None, "AWS does not name it beside a token");
         assert_eq!(text(&root, "ContinuationToken"), Some(&*token));
         assert_eq!(text(&root, "NextContinuationToken"), None);
         assert_eq!(text(&root, "IsTruncated"), Some("false"));
@@ -217,7 +230,9 @@ mod tests {
         let page = ListPage { objects: vec![listed("\u{1}")], ..ListPage::default() };
         let query = Query::default();
         let refused =
-            document("photos", &list_request(&query).expect("valid"), &page).err().expect("refused");
+            document("photos", &list_request(&query, Compatibility::Extended).expect("valid"), &page)
+                .err()
+                .expect("refused");
         assert_eq!(refused.code(), "InvalidRequest");
         assert_eq!(
             text(written("encoding-type=url", &page).child("Contents").expect("one"), "Key"),

@@ -1,6 +1,7 @@
 //! Shared code of lists: page sizes, common prefixes, and elements that several lists write.
 
 use crate::access::account;
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::headers::checksum;
 use crate::ops::name_encoding::NameEncoding;
@@ -10,6 +11,8 @@ use cairn_engine::ListedObject;
 
 /// Most entries on one page. A larger request counts as this many.
 pub(crate) const KEYS_MAX: usize = 1000;
+/// Largest page size or number of a part that AWS reads: that of an `i32`.
+const NUMBER_MAX: usize = i32::MAX as usize;
 /// Estimated bytes of XML for one key, to size the first allocation.
 pub(crate) const ENTRY_BYTES: usize = 256;
 
@@ -17,29 +20,54 @@ pub(crate) const ENTRY_BYTES: usize = 256;
 ///
 /// # Errors
 /// `InvalidArgument` for anything but digits.
-pub(crate) fn max_keys(query: &Query<'_>) -> S3Result<usize> {
-    page_size(query, "max-keys")
+pub(crate) fn max_keys(query: &Query<'_>, mode: Compatibility) -> S3Result<usize> {
+    page_size(query, "max-keys", mode)
 }
 
 /// Parses the page size in the parameter `name`, at most 1000.
 ///
 /// # Errors
-/// `InvalidArgument` for anything but digits.
-pub(crate) fn page_size(query: &Query<'_>, name: &'static str) -> S3Result<usize> {
-    let Some(text) = query.get(name) else { return Ok(KEYS_MAX) };
+/// Those of [`number`].
+pub(crate) fn page_size(query: &Query<'_>, name: &'static str, mode: Compatibility) -> S3Result<usize> {
+    match (query.get(name), mode) {
+        (None, _) | (Some(""), Compatibility::Extended) => Ok(KEYS_MAX),
+        (Some(text), _) => Ok(number(name, text, mode)?.min(KEYS_MAX)),
+    }
+}
+
+/// Parses a page size or a marker that is a number. In the mode `strict`, a number that is too large counts as the
+/// largest.
+///
+/// # Errors
+/// `InvalidArgument` for anything but digits, and in the mode `extended` for a number that AWS cannot read.
+pub(crate) fn number(name: &'static str, text: &str, mode: Compatibility) -> S3Result<usize> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         let message = format!("Provided {name} is not a non-negative integer.");
         return Err(S3Error::invalid_argument(name, text, message));
     }
-    // A number that does not fit into `usize` counts as the largest page.
-    Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
+    match (text.parse::<usize>(), mode) {
+        (Ok(number), Compatibility::Strict) => Ok(number),
+        (Err(_), Compatibility::Strict) => Ok(usize::MAX),
+        (Ok(number), Compatibility::Extended) if number <= NUMBER_MAX => Ok(number),
+        (_, Compatibility::Extended) => {
+            let message = format!("Argument {name} must be an integer between 0 and {NUMBER_MAX}");
+            Err(S3Error::invalid_argument(name, text, message))
+        }
+    }
 }
 
-/// Whether a key marker is a common prefix of the previous page: the text after the list's prefix ends with its first
-/// delimiter. The page after such a marker starts after all keys with this prefix.
-pub(crate) fn is_common_prefix(marker: &str, prefix: &str, delimiter: Option<&str>) -> bool {
-    let (Some(rest), Some(delimiter)) = (marker.strip_prefix(prefix), delimiter) else { return false };
-    rest.find(delimiter).is_some_and(|at| at + delimiter.len() == rest.len())
+/// Returns the common prefix after which a page with this key marker begins, if the marker is one: the text after the list's
+/// prefix ends with its first delimiter. In the mode `extended`, as on AWS, a marker within a common prefix counts as the
+/// prefix.
+pub(crate) fn common_prefix<'m>(
+    marker: &'m str,
+    prefix: &str,
+    delimiter: Option<&str>,
+    mode: Compatibility,
+) -> Option<&'m str> {
+    let (rest, delimiter) = (marker.strip_prefix(prefix)?, delimiter?);
+    let end = marker.len() - rest.len() + rest.find(delimiter)? + delimiter.len();
+    (end == marker.len() || mode == Compatibility::Extended).then(|| &marker[..end])
 }
 
 /// Converts a common prefix to text. Keys and delimiters are UTF-8, and so is every text that ends with a delimiter.

@@ -2,7 +2,8 @@
 
 use crate::access::account;
 use crate::call::Call;
-use crate::errors::{S3Error, S3Result};
+use crate::compatibility::Compatibility;
+use crate::errors::S3Result;
 use crate::headers::checksum;
 use crate::multipart::{named_upload, refuse_conflicting_parameter, write_upload_checksum};
 use crate::ops::list_page;
@@ -20,13 +21,14 @@ const ENTRY_BYTES: usize = 192;
 struct ListRequest {
     max: usize,
     after: u16,
+    mode: Compatibility,
     encoding: NameEncoding,
 }
 
 pub(crate) fn list_parts(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key, id) = named_upload(call)?;
     refuse_conflicting_parameter(call, "uploadId", "partNumber")?;
-    let request = list_request(call.query)?;
+    let request = list_request(call.query, call.compatibility)?;
     let mut page = call.engine.list_parts(&bucket, &key, id, request.after, request.max.max(1))?;
     if request.max == 0 {
         // A page with max 0 is never truncated, even if parts exist.
@@ -35,17 +37,16 @@ pub(crate) fn list_parts(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(document((bucket.name.as_str(), key.as_str()), &request, &page)?))
 }
 
-fn list_request(query: &Query<'_>) -> S3Result<ListRequest> {
+fn list_request(query: &Query<'_>, mode: Compatibility) -> S3Result<ListRequest> {
     let after = match query.get_non_empty("part-number-marker") {
         None => 0,
-        Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().unwrap_or(u16::MAX),
         Some(text) => {
-            let message = "Provided part-number-marker is not a non-negative integer.";
-            return Err(S3Error::invalid_argument("part-number-marker", text, message));
+            let marker = list_page::number("part-number-marker", text, mode)?;
+            u16::try_from(marker).unwrap_or(u16::MAX)
         }
     };
-    let max = list_page::page_size(query, "max-parts")?;
-    Ok(ListRequest { max, after, encoding: NameEncoding::parse(query.get("encoding-type"))? })
+    let max = list_page::page_size(query, "max-parts", mode)?;
+    Ok(ListRequest { max, after, mode, encoding: NameEncoding::parse(query.get("encoding-type"), mode)? })
 }
 
 fn document((bucket, key): (&str, &str), request: &ListRequest, page: &PartsPage) -> S3Result<XmlWriter> {
@@ -62,8 +63,10 @@ fn document((bucket, key): (&str, &str), request: &ListRequest, page: &PartsPage
     account::write_owner(&mut xml);
     xml.text("StorageClass", "STANDARD");
     xml.value("PartNumberMarker", request.after);
-    if let (true, Some(last)) = (page.is_truncated, page.parts.last()) {
-        xml.value("NextPartNumberMarker", last.number);
+    let last = page.parts.last().map_or(0, |last| last.number);
+    // As on AWS, the last page names its last part.
+    if request.mode == Compatibility::Extended || (page.is_truncated && last > 0) {
+        xml.value("NextPartNumberMarker", last);
     }
     xml.value("MaxParts", request.max);
     xml.value("IsTruncated", page.is_truncated);
@@ -90,6 +93,7 @@ fn write_part(xml: &mut XmlWriter, part: &PartInfo) {
 #[cfg(test)]
 mod tests {
     use super::{document, list_request};
+    use crate::compatibility::Compatibility;
     use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{
@@ -115,7 +119,12 @@ mod tests {
             parts: vec![part],
             is_truncated: true,
         };
-        let xml = document(("photos", "a b"), &list_request(&query).expect("valid"), &page).expect("writes");
+        let xml = document(
+            ("photos", "a b"),
+            &list_request(&query, Compatibility::Extended).expect("valid"),
+            &page,
+        )
+        .expect("writes");
         let root = parse(&xml.finish()).expect("well-formed");
         let text = |name| root.child(name).map(Element::text);
         for (name, value) in [
@@ -147,7 +156,8 @@ mod tests {
 
     #[test]
     fn markers_and_page_sizes_are_numbers() {
-        let parsed = |raw: &str| list_request(&Query::parse(Some(raw)).expect("parses"));
+        let parsed =
+            |raw: &str| list_request(&Query::parse(Some(raw)).expect("parses"), Compatibility::Extended);
         assert_eq!(parsed("max-parts=5000&part-number-marker=99999").expect("ok").after, u16::MAX);
         assert_eq!(parsed("max-parts=5000").expect("ok").max, 1000);
         for bad in ["max-parts=-1", "max-parts=x", "part-number-marker=x", "part-number-marker=-1"] {

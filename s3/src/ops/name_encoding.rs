@@ -1,5 +1,6 @@
 //! Encoding of keys, prefixes and markers in lists: plain, or with `encoding-type=url`.
 
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::writer::{XmlWriter, xml_can_represent};
 use cairn_http1::percent::{Slash, push_encoded};
@@ -14,13 +15,14 @@ pub(crate) enum NameEncoding {
 }
 
 impl NameEncoding {
-    /// Parses `encoding-type`.
+    /// Parses `encoding-type`. The mode `strict` takes an empty value for none.
     ///
     /// # Errors
     /// `InvalidArgument` for another value than `url`.
-    pub(crate) fn parse(value: Option<&str>) -> S3Result<Self> {
+    pub(crate) fn parse(value: Option<&str>, mode: Compatibility) -> S3Result<Self> {
         match value {
-            None | Some("") => Ok(Self::Plain),
+            None => Ok(Self::Plain),
+            Some("") if mode == Compatibility::Strict => Ok(Self::Plain),
             Some(url) if url.eq_ignore_ascii_case("url") => Ok(Self::Url),
             Some(other) => Err(S3Error::invalid_argument(
                 "encoding-type",
@@ -57,6 +59,7 @@ impl NameEncoding {
 #[cfg(test)]
 mod tests {
     use super::NameEncoding;
+    use crate::compatibility::Compatibility;
     use crate::xml::writer::XmlWriter;
 
     fn written(encoding: NameEncoding, name: &str) -> Result<String, u16> {
@@ -76,8 +79,13 @@ mod tests {
 
     #[test]
     fn only_url_is_an_encoding() {
-        assert_eq!(NameEncoding::parse(Some("url")).ok(), Some(NameEncoding::Url));
-        assert_eq!(NameEncoding::parse(None).ok(), Some(NameEncoding::Plain));
-        assert_eq!(NameEncoding::parse(Some("base64")).expect_err("unknown").code(), "InvalidArgument");
+        assert_eq!(NameEncoding::parse(Some("url"), Compatibility::Extended).ok(), Some(NameEncoding::Url));
+        assert!(NameEncoding::parse(Some(""), Compatibility::Extended).is_err());
+        assert!(NameEncoding::parse(Some(""), Compatibility::Strict).is_ok());
+        assert_eq!(NameEncoding::parse(None, Compatibility::Extended).ok(), Some(NameEncoding::Plain));
+        assert_eq!(
+            NameEncoding::parse(Some("base64"), Compatibility::Extended).expect_err("unknown").code(),
+            "InvalidArgument"
+        );
     }
 }

@@ -3,8 +3,10 @@
 //! Source: API Reference, GetObject and HeadObject; RFC 9110 sections 13 and 14. Nothing here reads a payload.
 
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
+use crate::headers::checksum;
 use crate::headers::expiration;
 use crate::headers::tagging;
 use crate::headers::version;
@@ -13,13 +15,20 @@ use cairn_engine::{Bucket, ObjectInfo};
 use cairn_http1::{
     ResolvedRange, ResponseHead, StatusCode, Validators, http_date, unsatisfied_content_range,
 };
+use cairn_model::{ObjectKey, VersionName};
 use cairn_transfer::ReadPlan;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The response to a request for an existing object.
 pub(crate) enum ObjectResponse {
     /// This head and these bytes.
-    Content { head: ResponseHead, range: Range<u64> },
+    Content {
+        head: ResponseHead,
+        range: Range<u64>,
+        /// The part whose checksum the head still lacks.
+        part: Option<u16>,
+    },
     /// 304 without a body.
     NotModified { head: ResponseHead },
 }
@@ -33,6 +42,9 @@ pub(crate) fn object_response(
     bucket: &Bucket,
     info: &ObjectInfo,
 ) -> S3Result<ObjectResponse> {
+    if call.compatibility == Compatibility::Extended {
+        refuse_unknown_overrides(call)?;
+    }
     let etag = info.etag.quoted();
     let validators = Validators { etag: &etag, last_modified_seconds: info.last_modified.seconds() };
     let part_number = call.query.get("partNumber").map(parse_part_number).transpose()?;
@@ -74,15 +86,70 @@ pub(crate) fn object_response(
     if part_number.is_some() && info.etag.parts > 0 {
         head.header("x-amz-mp-parts-count", info.etag.parts.to_string());
     }
-    let wants_checksum = || call.fields.amz("x-amz-checksum-mode");
-    // The checksum of the object is not that of a part of it.
-    if head.status == StatusCode::OK
-        && part_number.is_none()
-        && wants_checksum().is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"))
-    {
-        attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
+    let mode = call.fields.amz("x-amz-checksum-mode");
+    let wants_checksum = mode.is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
+    let mut part = None;
+    match part_number {
+        // The checksum of the object is not that of a part of it.
+        None if wants_checksum && covers_all(call, &plan, info.size) => {
+            attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
+        }
+        Some(_) if wants_checksum && call.compatibility == Compatibility::Extended => {
+            if info.parts.is_empty() {
+                attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
+            } else {
+                part = part_number;
+            }
+        }
+        _ => {}
     }
-    Ok(ObjectResponse::Content { head, range: plan.range() })
+    Ok(ObjectResponse::Content { head, range: plan.range(), part })
+}
+
+/// Whether the response has all bytes of an object of this size. On AWS, a range that covers them counts too.
+fn covers_all(call: &Call<'_>, plan: &ReadPlan, size: u64) -> bool {
+    match plan {
+        ReadPlan::Whole { .. } => true,
+        ReadPlan::Part(_) => call.compatibility == Compatibility::Extended && plan.range() == (0..size),
+        _ => false,
+    }
+}
+
+/// Writes the checksum of a part, if it was uploaded with one. `version` is the version that the response is of.
+///
+/// # Errors
+/// Those of the engine.
+pub(crate) fn write_part_checksum(
+    call: &Call<'_>,
+    head: &mut ResponseHead,
+    (bucket, key): (&Arc<Bucket>, &ObjectKey),
+    version: VersionName,
+    number: u16,
+) -> S3Result<()> {
+    let found = call.engine.object_parts(bucket, key, Some(version), number - 1, 1)?;
+    let part = found.parts.first().filter(|part| part.number == number);
+    let Some((algorithm, digest)) = part.and_then(|part| part.checksum.as_ref()) else { return Ok(()) };
+    head.header(checksum::header(*algorithm), checksum::text(digest));
+    head.header("x-amz-checksum-type", checksum::kind_name(found.info.attributes.checksum_kind));
+    Ok(())
+}
+
+/// Refuses `response-*` parameters that no header of a response has.
+///
+/// # Errors
+/// `InvalidArgument`.
+fn refuse_unknown_overrides(call: &Call<'_>) -> S3Result<()> {
+    let known = |name: &str| attributes::STORED_HEADERS.iter().any(|(_, parameter)| *parameter == name);
+    match call.query.iter().find(|(name, _)| name.starts_with("response-") && !known(name)) {
+        None => Ok(()),
+        Some((name, value)) => {
+            let message =
+                format!("{} is not in the set of overridable response headers.", name.escape_default());
+            Err(S3Error::with_message(ErrorCode::InvalidArgument, message)
+                .element("ArgumentName", name)
+                .element("ArgumentValue", value))
+        }
+    }
 }
 
 fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {

@@ -17,7 +17,8 @@ pub(crate) async fn put_bucket_cors(call: &Call<'_>, body: &mut RequestBody<'_>)
         let message = "The CORS configuration is longer than 64 KiB.";
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
     }
-    let rules = configuration::read(&read_document(call, body, "CORSConfiguration").await?)?;
+    let rules =
+        configuration::read(&read_document(call, body, "CORSConfiguration").await?, call.compatibility)?;
     let change = BucketChange::Cors(Some(rules.encode()));
     call.engine.store().change_bucket(&bucket, change).await?;
     call.recording.describe(|| format!("{} rules", rules.rules().len()));

@@ -3,6 +3,7 @@
 
 use crate::body::read_document;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
 use crate::xml::reader::Element;
@@ -12,7 +13,8 @@ use cairn_net::RequestBody;
 
 pub(crate) async fn put_bucket_versioning(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let versioning = parse_document(&read_document(call, body, "VersioningConfiguration").await?)?;
+    let versioning =
+        parse_document(&read_document(call, body, "VersioningConfiguration").await?, call.compatibility)?;
     let change = BucketChange::Versioning(versioning);
     call.engine.store().change_bucket(&bucket, change).await.map_err(|error| match error {
         EngineError::InvalidBucketState => S3Error::with_message(
@@ -26,7 +28,7 @@ pub(crate) async fn put_bucket_versioning(call: &Call<'_>, body: &mut RequestBod
 }
 
 /// Reads the document. MFA delete may be present as `Disabled`.
-fn parse_document(document: &Element) -> S3Result<Versioning> {
+fn parse_document(document: &Element, mode: Compatibility) -> S3Result<Versioning> {
     match document.only_text("MfaDelete")? {
         None | Some("Disabled") => {}
         Some("Enabled") => {
@@ -37,6 +39,9 @@ fn parse_document(document: &Element) -> S3Result<Versioning> {
     match document.only_text("Status")? {
         Some("Enabled") => Ok(Versioning::Enabled),
         Some("Suspended") => Ok(Versioning::Suspended),
+        None if mode == Compatibility::Extended && document.children().is_empty() => {
+            Err(ErrorCode::IllegalVersioningConfigurationException.into())
+        }
         _ => Err(ErrorCode::MalformedXML.into()),
     }
 }
@@ -44,6 +49,7 @@ fn parse_document(document: &Element) -> S3Result<Versioning> {
 #[cfg(test)]
 mod tests {
     use super::parse_document;
+    use crate::compatibility::Compatibility;
     use crate::xml::reader::parse;
     use cairn_engine::Versioning;
 
@@ -51,7 +57,7 @@ mod tests {
     fn status_is_enabled_or_suspended() {
         let parsed = |inner: &str| {
             let body = format!("<VersioningConfiguration>{inner}</VersioningConfiguration>");
-            parse_document(&parse(body.as_bytes()).expect(inner))
+            parse_document(&parse(body.as_bytes()).expect(inner), Compatibility::Strict)
                 .map_err(|error| (error.status(), error.code()))
         };
         assert_eq!(parsed("<Status>Enabled</Status>"), Ok(Versioning::Enabled));

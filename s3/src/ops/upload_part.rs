@@ -10,17 +10,14 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
 use crate::headers::write_conditions;
-use crate::multipart::{named_upload, parse_part_number};
+use crate::multipart::{named_upload, parse_part_number, refuse_incomplete_name};
 use crate::reply::Reply;
 use cairn_engine::PutPart;
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
 pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
-    if !call.query.has("uploadId") {
-        let message = "A part number requires an uploadId: create a multipart upload first.";
-        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
-    }
+    refuse_incomplete_name(call)?;
     let (bucket, key, id) = named_upload(call)?;
     write_conditions::refuse_on_upload_step(call.fields, call.operation)?;
     let number = parse_part_number(call.query.get("partNumber").unwrap_or_default())?;

@@ -10,7 +10,7 @@ use crate::errors::S3Result;
 use crate::headers::checksum::{self, RunningChecksum};
 use crate::headers::copy_source::{CopySource, check_conditions, check_size, range_to_copy};
 use crate::headers::write_conditions;
-use crate::multipart::{named_upload, parse_part_number};
+use crate::multipart::{named_upload, parse_part_number, refuse_incomplete_name};
 use crate::ops::copies::{self, Rights};
 use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
@@ -39,6 +39,7 @@ struct PartCopy {
 
 pub(crate) async fn upload_part_copy(call: &Call<'_>, body: &RequestBody<'_>) -> S3Result<Reply> {
     copies::refuse_body(call)?;
+    refuse_incomplete_name(call)?;
     let (bucket, key, upload) = named_upload(call)?;
     write_conditions::refuse_on_upload_step(call.fields, call.operation)?;
     let number = parse_part_number(call.query.get("partNumber").unwrap_or_default())?;

@@ -68,7 +68,7 @@ impl Refusal<'_> {
         let failed = failed_credential(authenticator, authentication, error);
         let rule = match failed {
             Some((_, usability)) => unusable(usability),
-            None => deciding_rule(refused_by, error, engine, target, &request.head),
+            None => deciding_rule(refused_by, error, engine, compatibility, target, &request.head),
         };
         let is_strict = compatibility == Compatibility::Strict;
         let other_mode = extended_advice(error, request).filter(|_| is_strict && target.is_some());

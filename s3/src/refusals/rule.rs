@@ -3,6 +3,7 @@
 //! It is looked up right after the refusal, so accepted requests pay nothing. A rule that was changed in between and does not
 //! refuse the request any more is not named.
 
+use crate::compatibility::Compatibility;
 use crate::cors::responses::cross_origin;
 use crate::errors::S3Error;
 use crate::headers::version;
@@ -19,6 +20,7 @@ pub(super) fn deciding_rule(
     refused_by: RefusedBy,
     error: &S3Error,
     engine: &Engine,
+    mode: Compatibility,
     target: Option<&Target>,
     head: &RequestHead,
 ) -> Option<DecidingRule> {
@@ -26,7 +28,7 @@ pub(super) fn deciding_rule(
     match refused_by {
         RefusedBy::Quota => bucket.map(|bucket| quota(&bucket)),
         RefusedBy::ObjectLock => object_lock(engine, &bucket?, target?, head),
-        RefusedBy::CorsRules => Some(cors_rules(bucket.as_deref(), head)),
+        RefusedBy::CorsRules => Some(cors_rules(bucket.as_deref(), mode, head)),
         RefusedBy::Request => {
             let name = error.elements().iter().find(|(name, _)| *name == "ArgumentName");
             name.map(|(_, argument)| DecidingRule::Argument(argument.clone()))
@@ -63,12 +65,12 @@ fn object_lock(
     })
 }
 
-fn cors_rules(bucket: Option<&Bucket>, head: &RequestHead) -> DecidingRule {
+fn cors_rules(bucket: Option<&Bucket>, mode: Compatibility, head: &RequestHead) -> DecidingRule {
     let Some(bucket) = bucket else {
         return DecidingRule::CorsRules { rules: 0, mismatch: Some(CorsMismatch::Bucket) };
     };
     let rules = bucket.settings().cors.as_deref().and_then(Rules::decode).unwrap_or_default();
-    let mismatch = cross_origin(head).map(|asked| match rules.mismatch(asked) {
+    let mismatch = cross_origin(head).map(|asked| match rules.mismatch(asked, mode.origin_matching()) {
         Mismatch::Origin => CorsMismatch::Origin,
         Mismatch::Method => CorsMismatch::Method,
         Mismatch::Headers => CorsMismatch::Headers,

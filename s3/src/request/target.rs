@@ -31,6 +31,17 @@ impl Resource {
     }
 }
 
+impl Resource {
+    /// Its kind, as errors of AWS have it.
+    pub(crate) const fn kind(self) -> &'static str {
+        match self {
+            Self::Service => "SERVICE",
+            Self::Bucket => "BUCKET",
+            Self::Object => "OBJECT",
+        }
+    }
+}
+
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -77,18 +77,18 @@ pub(crate) enum AcceptedBody {
     AwsChunked,
 }
 
-/// The headers of `aws-chunked` bodies, with the message for requests whose operation does not accept one.
-const fn chunked_table(message: &'static str) -> [Row; 4] {
+/// The headers of `aws-chunked` bodies except `Content-Encoding`, with the message for requests whose operation does not
+/// accept one.
+const fn chunked_table(message: &'static str) -> [Row; 3] {
     [
-        row("content-encoding", Refuses::Token("aws-chunked"), message),
         row("x-amz-trailer", Refuses::Any, message),
         row("x-amz-decoded-content-length", Refuses::Any, message),
         row("x-amz-content-sha256", Refuses::Start("streaming-"), message),
     ]
 }
 
-static STRICT_CHUNKED_TABLE: [Row; 4] = chunked_table(CHUNKED);
-static EXTENDED_CHUNKED_TABLE: [Row; 4] = chunked_table(CHUNKED_ELSEWHERE);
+static STRICT_CHUNKED_TABLE: [Row; 3] = chunked_table(CHUNKED);
+static EXTENDED_CHUNKED_TABLE: [Row; 3] = chunked_table(CHUNKED_ELSEWHERE);
 
 /// Refused in every mode.
 static TABLE: &[Row] = &[
@@ -150,7 +150,7 @@ static STRICT_TABLE: &[Row] = &[
 
 /// Refused in the mode `extended` only: values that it does not implement, of headers that `strict` refuses altogether.
 static EXTENDED_TABLE: &[Row] = &[
-    acl_row("x-amz-acl", Refuses::AllButThese(&["private", "bucket-owner-full-control"])),
+    acl_row("x-amz-acl", Refuses::AllButThese(&["", "private", "bucket-owner-full-control"])),
     acl_row("x-amz-grant-*", Refuses::Any),
     row("x-amz-object-ownership", Refuses::AllBut("BucketOwnerEnforced"), OTHER_ACL),
 ];
@@ -198,6 +198,9 @@ pub(crate) fn check(
     for (name, value) in fields.hoisted() {
         check_one(of_query, name, value.as_bytes())?;
     }
+    if accepted == AcceptedBody::Plain && fields.headers().iter().any(is_framed) {
+        check_framed_encoding(mode, fields)?;
+    }
     if framing == BodyFraming::Chunked && accepted == AcceptedBody::Plain {
         return Err(S3Error::not_implemented(
             "Transfer-Encoding: chunked is not implemented for requests: send a Content-Length.",
@@ -205,6 +208,29 @@ pub(crate) fn check(
         .closing());
     }
     Ok(())
+}
+
+/// Whether a header says that the body has `aws-chunked` framing.
+fn is_framed((name, value): &(&str, &[u8])) -> bool {
+    *name == "content-encoding" && refuses(Refuses::Token("aws-chunked"), value)
+}
+
+/// Refuses `Content-Encoding: aws-chunked` of a body without this framing. AWS accepts it, and so does the mode `extended`, if
+/// the digest of the body is signed.
+///
+/// # Errors
+/// `NotImplemented` in the mode `strict`, `InvalidRequest` for a body whose digest is not known.
+fn check_framed_encoding(mode: Compatibility, fields: Fields<'_>) -> S3Result<()> {
+    let digest = fields.get("x-amz-content-sha256");
+    let is_known = digest.is_some_and(|text| text.len() == 64 && text.iter().all(u8::is_ascii_hexdigit));
+    match mode {
+        Compatibility::Strict => Err(S3Error::not_implemented(CHUNKED)),
+        Compatibility::Extended if is_known => Ok(()),
+        Compatibility::Extended => Err(S3Error::invalid_request(
+            "The body of a request with Content-Encoding: aws-chunked is neither framed so nor signed: send \
+             x-amz-content-sha256 with STREAMING-AWS4-HMAC-SHA256-PAYLOAD, or with the SHA-256 of the body.",
+        )),
+    }
 }
 
 fn check_one(tables: [&[Row]; 3], name: &str, value: &[u8]) -> S3Result<()> {
@@ -306,7 +332,8 @@ mod tests {
             ("x-amz-acl", "private", None),
             ("x-amz-acl", "bucket-owner-full-control", None),
             ("x-amz-acl", "public-read", Some(400)),
-            ("x-amz-acl", "", Some(400)),
+            // An empty header asks for nothing.
+            ("x-amz-acl", "", None),
             ("x-amz-grant-read", "id=1", Some(400)),
             ("x-amz-object-ownership", "BucketOwnerEnforced", None),
             ("x-amz-object-ownership", "ObjectWriter", Some(501)),
@@ -373,9 +400,27 @@ mod tests {
         };
         assert!(check(headers, AcceptedBody::AwsChunked).is_ok());
         assert_eq!(check(&[("trailer", b"x")], AcceptedBody::AwsChunked).expect_err("trailer").0, 501);
-        for header in headers {
+        for header in &headers[1..] {
             let (status, message) = check(&[*header], AcceptedBody::Plain).expect_err(header.0);
             assert!(status == 501 && message.contains("PutObject"), "{}", header.0);
+        }
+    }
+
+    #[test]
+    fn encoding_of_a_body_that_is_not_chunked_needs_its_digest() {
+        let query = Query::default();
+        let digest = [b'a'; 64];
+        for (digest, strict, extended) in
+            [(&digest[..], Some(501), None), (b"UNSIGNED-PAYLOAD", Some(501), Some(400))]
+        {
+            let headers: &[(&str, &[u8])] =
+                &[("content-encoding", b"gzip, aws-chunked"), ("x-amz-content-sha256", digest)];
+            let status = |mode| {
+                let fields = Fields::new(headers, &query);
+                let length = BodyFraming::Length(1);
+                check(mode, fields, length, AcceptedBody::Plain).err().map(|error| error.status())
+            };
+            assert_eq!((status(Strict), status(Extended)), (strict, extended));
         }
     }
 

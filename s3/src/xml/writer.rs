@@ -61,7 +61,6 @@ impl XmlWriter {
     }
 
     /// Writes text into the open element.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn only_text(&mut self, text: &str) {
         escape_into(&mut self.out, text);
     }

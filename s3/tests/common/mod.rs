@@ -124,6 +124,7 @@ impl Server {
                     clock,
                     base_hosts: vec!["s3.test".to_owned()],
                     compatibility,
+                    accepts_signature_v2: true,
                     bound_address: address,
                 };
                 serve(listener, S3Service::new(engine, options), Limits::default(), drain).await;

@@ -154,6 +154,9 @@ keys! {
     S3_COMPATIBILITY: "s3.compatibility", None, COMPATIBILITY_WORDS, Some("strict"),
      "How much of S3 the data plane implements. `extended` adds operations and headers that current clients use by default, \
      such as DeleteObjects; `strict` answers them with 501. See docs/s3-api.md.";
+    S3_SIGNATURE_V2: "s3.signature_v2", None, Kind::Flag, Some("true"),
+     "Whether `s3.compatibility = \"extended\"` accepts Signature Version 2 in presigned URLs and browser forms. boto3 and older \
+     SDKs make them unless they are told otherwise. `strict` never accepts them.";
     S3_ETAG: "s3.etag", None, ETAG_WORDS, Some("md5"),
      "What the entity tags of new objects and parts are. `md5` is the MD5 of the bytes, as on Amazon S3. `opaque` are random \
      bytes, written as the tag of an upload of one part (32 hexadecimal digits and `-1`), which clients do not take for an \

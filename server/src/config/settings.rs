@@ -32,6 +32,8 @@ pub struct Settings {
     pub auth: AuthSettings,
     /// How much of S3 is implemented.
     pub compatibility: Compatibility,
+    /// Whether Signature Version 2 is accepted where `compatibility` allows it.
+    pub accepts_signature_v2: bool,
     /// What the entity tags of new objects and parts are.
     pub etags: EtagKind,
     /// The audit trail.
@@ -372,6 +374,7 @@ impl Settings {
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let compatibility = reader.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
+        let accepts_signature_v2 = reader.flag(&keys::S3_SIGNATURE_V2);
         let etags = reader.word(&keys::S3_ETAG, &EtagKind::ALL, EtagKind::name);
         let mut problems = reader.problems;
         let secrets = check(&values, &mut problems);
@@ -388,8 +391,13 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (Some(root_s3_enabled), Some(compatibility), Some(etags), Some(secrets)) =
-            (root_s3_enabled, compatibility, etags, secrets)
+        let (
+            Some(root_s3_enabled),
+            Some(compatibility),
+            Some(accepts_signature_v2),
+            Some(etags),
+            Some(secrets),
+        ) = (root_s3_enabled, compatibility, accepts_signature_v2, etags, secrets)
         else {
             return Err(ConfigError { problems });
         };
@@ -407,6 +415,7 @@ impl Settings {
             storage,
             auth,
             compatibility,
+            accepts_signature_v2,
             etags,
             audit,
             events,

@@ -210,6 +210,7 @@ fn data_service(open: OpenStore, bound: SocketAddr, shared: &Shared) -> Rc<S3Ser
         clock,
         base_hosts,
         compatibility: shared.settings.compatibility,
+        accepts_signature_v2: shared.settings.accepts_signature_v2,
         links: Some(open.links),
         bound_address: bound,
     };

@@ -79,7 +79,7 @@ def test_versions_and_delete_markers_are_named_in_the_result(extended: S3, exten
         ("k", "<VersionId>nonsense</VersionId>"), ("k", "<VersionId></VersionId>"),
     ))
     assert outline(result) == [
-        ("Deleted", "k", version), ("Deleted", "k", version), ("Error", "k", "nonsense", "InvalidArgument"),
+        ("Deleted", "k", version), ("Deleted", "k", version), ("Error", "k", "nonsense", "NoSuchVersion"),
         ("Error", "k", None, "InvalidArgument"),
     ]
     assert extended.get(extended_bucket, "k").status == 404

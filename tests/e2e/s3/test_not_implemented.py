@@ -26,7 +26,7 @@ OBJECT_SUBRESOURCES = ["acl", "tagging", "torrent", "attributes", "restore", "se
 # The status of GET, PUT, DELETE and POST for an object in a bucket without versioning and object lock.
 BUILT_OBJECT_SUBRESOURCES = {
     "retention": (400, 400, 405, 405), "legal-hold": (400, 400, 405, 405), "uploads": (400, 405, 405, 200),
-    "uploadId=x": (404, 404, 404, 404), "partNumber=1&uploadId=x": (404, 404, 400, 400),
+    "uploadId=x": (404, 405, 404, 404), "partNumber=1&uploadId=x": (404, 404, 400, 400),
     "versionId=x": (400, 400, 400, 405),
 }
 

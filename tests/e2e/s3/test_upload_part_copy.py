@@ -109,7 +109,7 @@ def test_a_part_gets_the_checksum_of_its_upload(boto: BaseClient, extended_bucke
     names = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"]
     found = boto.get_object_attributes(Bucket=extended_bucket, Key="made", ObjectAttributes=names)
     assert (found["ETag"], found["StorageClass"], found["ObjectSize"]) == (made["ETag"].strip('"'), "STANDARD", PART_BYTES + 3)
-    assert found["Checksum"] == {"ChecksumCRC32": made["ChecksumCRC32"], "ChecksumType": "COMPOSITE"}
+    assert found["Checksum"] == {"ChecksumCRC32": made["ChecksumCRC32"].removesuffix("-2"), "ChecksumType": "COMPOSITE"}
     assert found["ObjectParts"]["TotalPartsCount"] == 2 and not found["ObjectParts"]["IsTruncated"]
     assert [(part["PartNumber"], part["Size"], part["ChecksumCRC32"]) for part in found["ObjectParts"]["Parts"]] == [
         (1, PART_BYTES, crc), (2, 3, last["ChecksumCRC32"]),
