@@ -8,7 +8,7 @@ use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::{AuditLog, RefusedRequests, RefusingSetting};
-use cairn_sharing::{PublicLinks, Sharing};
+use cairn_sharing::{Links, PublicLinks};
 use cairn_webhooks::Webhooks;
 
 use crate::access::{ManagementCredentials, Sessions};
@@ -46,7 +46,7 @@ pub struct OpenStore {
     /// The webhooks.
     pub webhooks: Arc<Webhooks>,
     /// Shares and embeds.
-    pub sharing: Arc<Sharing>,
+    pub sharing: Arc<Links>,
     /// Answers visitors of shares.
     pub links: Rc<PublicLinks>,
 }

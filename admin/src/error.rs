@@ -3,7 +3,7 @@
 use cairn_engine::EngineError;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_identity::directory::DirectoryError;
-use cairn_sharing::{LinkKind, SharingError};
+use cairn_sharing::{LinkError, LinkKind};
 use cairn_tables::StoreFailure;
 use cairn_webhooks::WebhookError;
 use http::StatusCode;
@@ -268,16 +268,16 @@ impl From<WebhookError> for AdminError {
 }
 
 /// Maps errors of shares and embeds.
-impl From<SharingError> for AdminError {
-    fn from(error: SharingError) -> Self {
+impl From<LinkError> for AdminError {
+    fn from(error: LinkError) -> Self {
         match error {
-            SharingError::NotFound(kind) => Self::LinkNotFound(kind),
-            SharingError::Invalid(message) => Self::invalid(message),
-            SharingError::ExpirationRequired => Self::ExpirationRequired(error.to_string()),
-            SharingError::LifetimeTooLong { .. } => Self::LifetimeTooLong(error.to_string()),
-            SharingError::EmbedsDisabled => Self::SharingDisabled(error.to_string()),
-            SharingError::TooMany { .. } => Self::LimitReached(error.to_string()),
-            SharingError::Store(ref failure) => Self::of_store(failure, &error),
+            LinkError::NotFound(kind) => Self::LinkNotFound(kind),
+            LinkError::Invalid(message) => Self::invalid(message),
+            LinkError::ExpirationRequired => Self::ExpirationRequired(error.to_string()),
+            LinkError::LifetimeTooLong { .. } => Self::LifetimeTooLong(error.to_string()),
+            LinkError::EmbedsDisabled => Self::SharingDisabled(error.to_string()),
+            LinkError::TooMany { .. } => Self::LimitReached(error.to_string()),
+            LinkError::Store(ref failure) => Self::of_store(failure, &error),
         }
     }
 }

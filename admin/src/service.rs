@@ -19,7 +19,7 @@ use crate::call::Call;
 use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::operation::{Access, Operation};
-use crate::reply::{BodyWanted, Reply, respond};
+use crate::reply::{Reply, respond};
 use crate::request::path::{Segments, match_path};
 use crate::routes::{Route, Surface, find};
 
@@ -51,9 +51,7 @@ impl AdminService {
     /// Answers a request.
     async fn answer(&self, incoming: Incoming<'_, '_>) -> Response {
         let head = incoming.head;
-        let mut sent_ids = head.header_values("x-request-id");
-        let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
-        let id = sent_id.and_then(client_request_id).unwrap_or(incoming.generated_id);
+        let id = client_request_id(head.header_values("x-request-id")).unwrap_or(incoming.generated_id);
         let found = find(self.surface(), head.method(), head.path());
         let operation = found.route.as_ref().map_or("", |(route, _)| route.operation.name);
         let mut principal = None;
@@ -61,9 +59,7 @@ impl AdminService {
             Ok((route, segments)) => self.call_route(route, segments, id, incoming, &mut principal).await,
             Err(error) => Err(error),
         };
-        let body_wanted =
-            if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
-        let mut response = respond(result, found.pattern, id, body_wanted);
+        let mut response = respond(result, found.pattern, id);
         response.meta.operation = operation;
         response.meta.principal = principal;
         response
@@ -185,7 +181,7 @@ impl Service for AdminService {
     }
 
     fn reject(&self, reason: Rejection, id: &str) -> Response {
-        let mut response = respond(Err(rejection_error(reason)), "", id, BodyWanted::Yes);
+        let mut response = respond(Err(rejection_error(reason)), "", id);
         response.close = true;
         response
     }

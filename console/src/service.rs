@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cairn_admin::AdminService;
 use cairn_http1::{Method, ResponseHead, StatusCode};
-use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, ResponseMeta, Service};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, Service};
 use cairn_observe::{Plane, log_exchange};
 use cairn_sharing::{PublicLinks, ShareService};
 
@@ -15,6 +15,8 @@ use crate::hosts::{ConsoleHosts, content_security_policy};
 /// Route patterns of what this crate serves itself, for the request log.
 const PAGE_ROUTE: &str = "/";
 const ASSET_ROUTE: &str = "/assets/{file}";
+/// The operation of these routes.
+const OPERATION: &str = "get_console";
 
 /// Serves the console on one executor.
 pub struct ConsoleService {
@@ -74,14 +76,7 @@ impl Administration {
         }
         let (mut head, body) = self.files.respond(found, &request.head, &content_security_policy(host));
         protect(&mut head);
-        let meta = meta(request, head.status, route);
-        let body = match body {
-            ResponseBody::Full(bytes) if *request.head.method() == Method::HEAD => {
-                ResponseBody::Omitted { length: Some(bytes.len() as u64) }
-            }
-            body => body,
-        };
-        Response { head, body, meta, close: false }
+        Response::new(head, body, &request.id).of(route, OPERATION)
     }
 }
 
@@ -89,17 +84,6 @@ fn protect(head: &mut ResponseHead) {
     head.header("x-content-type-options", "nosniff");
     head.header("referrer-policy", "no-referrer");
     head.header("cross-origin-resource-policy", "same-origin");
-}
-
-fn meta(request: &Request, status: StatusCode, route: &'static str) -> ResponseMeta {
-    ResponseMeta {
-        status,
-        route,
-        operation: "get_console",
-        request_id: request.id.clone(),
-        principal: None,
-        error_code: None,
-    }
 }
 
 /// Returns whether a path is served without a session, by the part that serves shares.
@@ -113,11 +97,7 @@ fn refusal(request: &Request, status: StatusCode, text: &str) -> Response {
     protect(&mut head);
     head.header("cache-control", "no-store");
     head.header("content-type", "text/plain; charset=utf-8");
-    let body = match *request.head.method() {
-        Method::HEAD => ResponseBody::Omitted { length: Some(text.len() as u64) },
-        _ => ResponseBody::Full(text.as_bytes().to_vec()),
-    };
-    Response { head, body, meta: meta(request, status, ""), close: false }
+    Response::new(head, ResponseBody::Full(text.as_bytes().to_vec()), &request.id).of("", OPERATION)
 }
 
 impl Service for ConsoleService {

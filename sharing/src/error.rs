@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Why a request about links failed. A failed change has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SharingError {
+pub enum LinkError {
     /// The link does not exist.
     NotFound(LinkKind),
     /// A value is invalid. Holds a sentence for the client.
@@ -33,7 +33,7 @@ pub enum SharingError {
     Store(StoreFailure),
 }
 
-impl fmt::Display for SharingError {
+impl fmt::Display for LinkError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(kind) => write!(out, "the {} does not exist", kind.name()),
@@ -52,11 +52,11 @@ impl fmt::Display for SharingError {
     }
 }
 
-impl std::error::Error for SharingError {}
+impl std::error::Error for LinkError {}
 
-cairn_tables::convert_store_failures!(SharingError);
+cairn_tables::convert_store_failures!(LinkError);
 
-impl SharingError {
+impl LinkError {
     /// Returns the error of a store that does not answer for this reason.
     pub(crate) fn failed(reason: impl Into<String>) -> Self {
         Self::Store(StoreFailure::Failed(reason.into()))

@@ -1,7 +1,7 @@
 //! Share links and embed links: URLs whose token alone allows to read one object.
 //!
 //! A *share* is for people: a page, a password, an expiry, a limit of downloads (`/s/{token}`). An *embed* is for pages of
-//! other sites: images, video and audio, for chosen origins (`/e/{token}`). Both are *links*. [`Sharing`] stores them,
+//! other sites: images, video and audio, for chosen origins (`/e/{token}`). Both are *links*. [`Links`] stores them,
 //! counts their downloads and checks passwords. [`PublicLinks`] answers the requests of visitors.
 //!
 //! Source: specification, "Share link", "Embed link", "Sharing", "Public capability delivery".
@@ -14,25 +14,25 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod limits;
+mod links;
 mod password;
 mod policy;
 mod public;
 mod schema;
-mod sharing;
 mod store;
 mod types;
 
 pub use denied::{DeniedCounts, DeniedReason};
 pub use downloads::Visitor;
-pub use error::{SharingError, UnlockError};
+pub use error::{LinkError, UnlockError};
 pub use limits::{
     LABEL_BYTES_MAX, LINKS_MAX, LINKS_PER_OBJECT_MAX, ORIGINS_MAX, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX,
     PASSWORD_BYTES_MAX, PASSWORD_HASH_BYTES,
 };
+pub use links::{AnyLink, Download, LinkMetrics, LinkOptions, Links};
 pub use password::unlock_token::Unlock;
-pub use policy::{ListenerUrl, ListenerUrls, SharingPolicy};
+pub use policy::{LinkPolicy, ListenerUrl, ListenerUrls};
 pub use public::{PublicLinks, ShareService};
-pub use sharing::{AnyLink, Download, Sharing, SharingMetrics, SharingOptions};
 pub use store::{LinkFinding, LinkPage, LinkQuery};
 pub use types::embed::{Embed, EmbedChange, NewEmbed};
 pub use types::id::LinkId;

@@ -1,6 +1,6 @@
 //! The deployment-wide policy of sharing, and the URLs of links.
 
-use crate::error::SharingError;
+use crate::error::LinkError;
 use crate::types::link::LinkKind;
 use crate::types::token::CapabilityToken;
 use cairn_model::Timestamp;
@@ -11,7 +11,7 @@ const DAY_MILLIS: u64 = 86_400_000;
 
 /// Section `sharing` of the configuration.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct SharingPolicy {
+pub struct LinkPolicy {
     /// Whether embeds can be created and used.
     pub embeds_enabled: bool,
     /// Longest lifetime of a link, in days.
@@ -24,23 +24,23 @@ pub struct SharingPolicy {
     pub embed_base_url: Option<String>,
 }
 
-impl SharingPolicy {
+impl LinkPolicy {
     /// Checks the expiry of a link that is created or changed at `now`.
     pub(crate) fn check_expiry(
         &self,
         created_at: Timestamp,
         expires_at: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<(), SharingError> {
+    ) -> Result<(), LinkError> {
         match (expires_at, self.maximum_lifetime_days) {
-            (None, _) if self.require_expiration => Err(SharingError::ExpirationRequired),
-            (None, Some(days)) => Err(SharingError::LifetimeTooLong { days }),
+            (None, _) if self.require_expiration => Err(LinkError::ExpirationRequired),
+            (None, Some(days)) => Err(LinkError::LifetimeTooLong { days }),
             (None, None) => Ok(()),
             (Some(end), _) if end <= now => {
-                Err(SharingError::Invalid("expires_at must be in the future".to_owned()))
+                Err(LinkError::Invalid("expires_at must be in the future".to_owned()))
             }
             (Some(end), Some(days)) if end.0 - created_at.0.min(end.0) > days.saturating_mul(DAY_MILLIS) => {
-                Err(SharingError::LifetimeTooLong { days })
+                Err(LinkError::LifetimeTooLong { days })
             }
             (Some(_), _) => Ok(()),
         }
@@ -88,7 +88,7 @@ impl LinkUrls {
     /// base URL nor the address of the listener says where clients reach it.
     pub(crate) fn url(
         &self,
-        policy: &SharingPolicy,
+        policy: &LinkPolicy,
         kind: LinkKind,
         token: &CapabilityToken,
         host: Option<&str>,
@@ -137,18 +137,18 @@ mod tests {
 
     #[test]
     fn expiry_follows_the_policy() {
-        let check = |policy: &SharingPolicy, end| policy.check_expiry(NOW, end, NOW);
-        let open = SharingPolicy::default();
+        let check = |policy: &LinkPolicy, end| policy.check_expiry(NOW, end, NOW);
+        let open = LinkPolicy::default();
         assert_eq!(check(&open, None), Ok(()));
         assert_eq!(check(&open, days(100_000)), Ok(()));
-        assert!(matches!(check(&open, Some(NOW)), Err(SharingError::Invalid(_))));
-        let required = SharingPolicy { require_expiration: true, ..SharingPolicy::default() };
-        assert_eq!(check(&required, None), Err(SharingError::ExpirationRequired));
+        assert!(matches!(check(&open, Some(NOW)), Err(LinkError::Invalid(_))));
+        let required = LinkPolicy { require_expiration: true, ..LinkPolicy::default() };
+        assert_eq!(check(&required, None), Err(LinkError::ExpirationRequired));
         assert_eq!(check(&required, days(1)), Ok(()));
-        let limited = SharingPolicy { maximum_lifetime_days: Some(7), ..SharingPolicy::default() };
+        let limited = LinkPolicy { maximum_lifetime_days: Some(7), ..LinkPolicy::default() };
         assert_eq!(check(&limited, days(7)), Ok(()));
-        assert_eq!(check(&limited, days(8)), Err(SharingError::LifetimeTooLong { days: 7 }));
-        assert_eq!(check(&limited, None), Err(SharingError::LifetimeTooLong { days: 7 }));
+        assert_eq!(check(&limited, days(8)), Err(LinkError::LifetimeTooLong { days: 7 }));
+        assert_eq!(check(&limited, None), Err(LinkError::LifetimeTooLong { days: 7 }));
         let later = Timestamp(NOW.0 + 6 * DAY_MILLIS);
         assert!(limited.check_expiry(NOW, days(8), later).is_err(), "it counts from the creation");
     }
@@ -165,8 +165,8 @@ mod tests {
             share: listener("0.0.0.0:7602", false),
             embed: listener("192.0.2.1:7600", true),
         });
-        let mut policy = SharingPolicy::default();
-        let share = |policy: &SharingPolicy, host| urls.url(policy, LinkKind::Share, &token, host);
+        let mut policy = LinkPolicy::default();
+        let share = |policy: &LinkPolicy, host| urls.url(policy, LinkKind::Share, &token, host);
         assert_eq!(share(&policy, Some("files.example:7601")), format!("http://files.example:7602/s/{text}"));
         assert_eq!(share(&policy, Some("[2001:db8::1]")), format!("http://[2001:db8::1]:7602/s/{text}"));
         assert_eq!(share(&policy, None), format!("http://localhost:7602/s/{text}"));

@@ -44,7 +44,7 @@ fn a_changed_byte_is_found() {
                 continue;
             }
             file.write_at(b"N", at as u64).unwrap();
-            match cairn_sharing::Sharing::open(fixture.options()) {
+            match cairn_sharing::Links::open(fixture.options()) {
                 Err(error) => found += usize::from(error.to_string().contains("cannot be opened")),
                 // An old copy of the page: the record that is in force is intact.
                 Ok(sharing) => assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(created.clone()))),

@@ -1,7 +1,7 @@
 //! Counted downloads: once an hour per visitor, never more than allowed, durable where a limit depends on it.
 
 use crate::support::{Fixture, embed, new_share, share, visitor};
-use cairn_sharing::{Download, Embed, LinkId, LinkStatus, NewShare, Share, ShareChange, Sharing, Visitor};
+use cairn_sharing::{Download, Embed, LinkId, LinkStatus, Links, NewShare, Share, ShareChange, Visitor};
 use futures_lite::future::block_on;
 use std::sync::Arc;
 use std::thread;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 const EXHAUSTED: Download = Download::Refused(LinkStatus::Exhausted);
 
-fn limited(sharing: &Sharing, maximum: u64) -> Share {
+fn limited(sharing: &Links, maximum: u64) -> Share {
     share(sharing, NewShare { maximum_downloads: Some(maximum), ..new_share("a") }).0
 }
 
-fn download(sharing: &Sharing, id: LinkId, visitor: Visitor, continues: bool) -> Download {
+fn download(sharing: &Links, id: LinkId, visitor: Visitor, continues: bool) -> Download {
     let share = sharing.get::<Share>(id).unwrap().unwrap();
     block_on(sharing.begin_share_download(&share, visitor, continues)).unwrap()
 }
 
-fn count(sharing: &Sharing, id: LinkId) -> u64 {
+fn count(sharing: &Links, id: LinkId) -> u64 {
     sharing.get::<Share>(id).unwrap().unwrap().link.access_count
 }
 

@@ -1,7 +1,7 @@
 //! Links on a full disk: changes are refused, visitors are served, and it recovers by itself.
 
 use crate::support::{Fixture, new_share, share, visitor};
-use cairn_sharing::{Download, NewShare, Share, SharingError};
+use cairn_sharing::{Download, LinkError, NewShare, Share};
 use cairn_tables::StoreFailure;
 use cairn_tables::testing::{fill_disk, limit_files, with_limited_files};
 use futures_lite::future::block_on;
@@ -41,7 +41,7 @@ fn refuse_changes_and_lose_none() {
         }
         assert!(created < SHARES_MAX, "the limit was never reached");
     };
-    assert_eq!(refused, SharingError::Store(StoreFailure::Full));
+    assert_eq!(refused, LinkError::Store(StoreFailure::Full));
     assert!(created > 100, "the headroom is used first: {created}");
     assert_eq!(sharing.metrics().links[0], created as u64);
     assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(limited.clone())), "visitors are served");
@@ -62,7 +62,7 @@ fn refuse_changes_and_lose_none() {
     let begin = |share, number| block_on(sharing.begin_share_download(share, visitor(number), false));
     assert_eq!(
         begin(&last, 1),
-        Err(SharingError::Store(StoreFailure::Full)),
+        Err(LinkError::Store(StoreFailure::Full)),
         "it cannot be counted, so it is not sent"
     );
     assert_eq!(sharing.get::<Share>(last.link.id).unwrap().unwrap().link.access_count, 0);

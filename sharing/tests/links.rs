@@ -3,19 +3,19 @@
 use crate::support::{DAY, Fixture, NOW, embed, new_embed, new_link, new_share, object, share};
 use cairn_model::{BucketName, Timestamp};
 use cairn_sharing::{
-    Disposition, Embed, EmbedChange, LINKS_PER_OBJECT_MAX, LinkId, LinkKind, LinkObject, LinkQuery,
-    LinkStatus, NewLink, NewShare, Share, ShareChange, Sharing, SharingError, SharingPolicy, WebOrigin,
+    Disposition, Embed, EmbedChange, LINKS_PER_OBJECT_MAX, LinkError, LinkId, LinkKind, LinkObject,
+    LinkPolicy, LinkQuery, LinkStatus, Links, NewLink, NewShare, Share, ShareChange, WebOrigin,
 };
 use futures_lite::future::block_on;
 
-fn page(sharing: &Sharing, change: impl FnOnce(&mut LinkQuery)) -> Vec<LinkId> {
+fn page(sharing: &Links, change: impl FnOnce(&mut LinkQuery)) -> Vec<LinkId> {
     let mut query = LinkQuery { bucket_id: None, status: None, created_by: None, before: None, limit: 1000 };
     change(&mut query);
     let page = block_on(sharing.page::<Share>(query)).unwrap();
     page.links.iter().map(|share| share.link.id).collect()
 }
 
-fn status(sharing: &Sharing, share: &Share) -> LinkStatus {
+fn status(sharing: &Links, share: &Share) -> LinkStatus {
     sharing.get::<Share>(share.link.id).unwrap().unwrap().status_at(sharing.now())
 }
 
@@ -90,7 +90,7 @@ fn deleted_links_leave_nothing() {
     assert_eq!(page(&sharing, |_| ()), [other.link.id]);
     assert_eq!(block_on(sharing.of_object::<Share>(object("a"))).unwrap(), [other]);
     assert_eq!(block_on(sharing.inspect()).unwrap().0, 4, "four records of the other one");
-    let missing = SharingError::NotFound(LinkKind::Share);
+    let missing = LinkError::NotFound(LinkKind::Share);
     assert_eq!(block_on(sharing.delete::<Share>(created.link.id)).unwrap_err(), missing);
     assert_eq!(block_on(sharing.revoke::<Share>(created.link.id)).unwrap_err(), missing);
     let change = ShareChange { password: Some(Some("p".to_owned().into())), ..ShareChange::default() };
@@ -151,7 +151,7 @@ fn changes_replace_and_remove_values() {
 fn invalid_values_are_refused_and_change_nothing() {
     let fixture = Fixture::new();
     let sharing = fixture.open();
-    let refused = |new| matches!(block_on(sharing.create_share(new)), Err(SharingError::Invalid(_)));
+    let refused = |new| matches!(block_on(sharing.create_share(new)), Err(LinkError::Invalid(_)));
     let labelled = |label: &str| NewLink { label: label.to_owned(), ..new_link("a") };
     for new in [
         NewShare { maximum_downloads: Some(0), ..new_share("a") },
@@ -164,10 +164,10 @@ fn invalid_values_are_refused_and_change_nothing() {
         assert!(refused(new));
     }
     let embed = |origins: &[&str]| block_on(sharing.create_embed(new_embed("a", origins))).map(drop);
-    assert!(matches!(embed(&[]), Err(SharingError::Invalid(_))));
+    assert!(matches!(embed(&[]), Err(LinkError::Invalid(_))));
     let many: Vec<String> = (0..101).map(|number| format!("https://{number}.example")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    assert!(matches!(embed(&many), Err(SharingError::Invalid(_))));
+    assert!(matches!(embed(&many), Err(LinkError::Invalid(_))));
     assert_eq!(embed(&many[1..]), Ok(()));
     assert_eq!(sharing.metrics().links, [0, 1]);
 }
@@ -179,28 +179,28 @@ fn policy_applies_to_new_links_and_changes_of_expiry_only() {
     let (old, _) = share(&sharing, new_share("a"));
     let (old_embed, _) = embed(&sharing, "a");
     drop(sharing);
-    fixture.policy = SharingPolicy {
+    fixture.policy = LinkPolicy {
         embeds_enabled: false,
         maximum_lifetime_days: Some(7),
         require_expiration: true,
-        ..SharingPolicy::default()
+        ..LinkPolicy::default()
     };
     let sharing = fixture.open();
     assert_eq!(status(&sharing, &old), LinkStatus::Active, "it keeps its own lifetime");
-    assert_eq!(block_on(sharing.create_share(new_share("a"))).unwrap_err(), SharingError::ExpirationRequired);
+    assert_eq!(block_on(sharing.create_share(new_share("a"))).unwrap_err(), LinkError::ExpirationRequired);
     let link = |days| NewLink { expires_at: Some(Timestamp(NOW + days * DAY)), ..new_link("a") };
     let create =
         |days| block_on(sharing.create_share(NewShare { link: link(days), ..new_share("a") })).map(drop);
-    assert_eq!(create(8), Err(SharingError::LifetimeTooLong { days: 7 }));
+    assert_eq!(create(8), Err(LinkError::LifetimeTooLong { days: 7 }));
     assert_eq!(create(7), Ok(()));
     let refused = block_on(sharing.create_embed(new_embed("a", &["https://a.example"]))).unwrap_err();
-    assert_eq!(refused, SharingError::EmbedsDisabled);
+    assert_eq!(refused, LinkError::EmbedsDisabled);
     let label = || ShareChange { label: Some("l".to_owned()), ..ShareChange::default() };
     assert!(block_on(sharing.update_share(old.link.id, label())).is_ok());
     let forever = ShareChange { expires_at: Some(None), ..ShareChange::default() };
     assert_eq!(
         block_on(sharing.update_share(old.link.id, forever)).unwrap_err(),
-        SharingError::ExpirationRequired
+        LinkError::ExpirationRequired
     );
     assert!(
         block_on(sharing.revoke::<Embed>(old_embed.link.id)).is_ok(),
@@ -249,7 +249,7 @@ fn an_object_has_a_limited_number_of_links() {
         share(&sharing, new_share("a"));
     }
     let refused = block_on(sharing.create_share(new_share("a"))).unwrap_err();
-    assert_eq!(refused, SharingError::TooMany { what: "shares of an object", max: 1000 });
+    assert_eq!(refused, LinkError::TooMany { what: "shares of an object", max: 1000 });
     share(&sharing, new_share("b"));
     embed(&sharing, "a");
     assert_eq!(block_on(sharing.of_object::<Share>(object("a"))).unwrap().len(), LINKS_PER_OBJECT_MAX);

@@ -1,7 +1,7 @@
 //! Passwords of shares: right and wrong ones, limits of attempts, and the end of unlocks.
 
 use crate::support::{Fixture, new_share, share};
-use cairn_sharing::{NewShare, Share, ShareChange, Sharing, Unlock, UnlockError};
+use cairn_sharing::{Links, NewShare, Share, ShareChange, Unlock, UnlockError};
 use futures_lite::future::block_on;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,11 +12,11 @@ fn client(number: u8) -> IpAddr {
     [192, 0, 2, number].into()
 }
 
-fn protected(sharing: &Sharing) -> Share {
+fn protected(sharing: &Links) -> Share {
     share(sharing, NewShare { password: Some("open sesame".to_owned().into()), ..new_share("a") }).0
 }
 
-fn unlock(sharing: &Sharing, share: &Share, password: &str, from: u8) -> Result<Unlock, UnlockError> {
+fn unlock(sharing: &Links, share: &Share, password: &str, from: u8) -> Result<Unlock, UnlockError> {
     block_on(sharing.unlock(share, password.to_owned().into(), client(from)))
 }
 

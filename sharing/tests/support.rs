@@ -2,8 +2,8 @@
 
 use cairn_model::{BucketName, Clock, ObjectKey, Timestamp};
 use cairn_sharing::{
-    CapabilityToken, Disposition, Embed, LinkObject, ListenerUrl, ListenerUrls, NewEmbed, NewLink, NewShare,
-    Share, Sharing, SharingOptions, SharingPolicy, Visitor, WebOrigin,
+    CapabilityToken, Disposition, Embed, LinkObject, LinkOptions, LinkPolicy, Links, ListenerUrl,
+    ListenerUrls, NewEmbed, NewLink, NewShare, Share, Visitor, WebOrigin,
 };
 use futures_lite::future::block_on;
 use std::path::PathBuf;
@@ -28,19 +28,19 @@ impl Clock for TestClock {
 pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     clock: Arc<TestClock>,
-    pub(crate) policy: SharingPolicy,
+    pub(crate) policy: LinkPolicy,
 }
 
 impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = cairn_tables::testing::unmade_store();
-        let policy = SharingPolicy { embeds_enabled: true, ..SharingPolicy::default() };
+        let policy = LinkPolicy { embeds_enabled: true, ..LinkPolicy::default() };
         Self { folder, clock: Arc::new(TestClock(AtomicU64::new(NOW))), policy }
     }
 
-    pub(crate) fn options(&self) -> SharingOptions {
+    pub(crate) fn options(&self) -> LinkOptions {
         let listener = |port| ListenerUrl { address: ([127, 0, 0, 1], port).into(), is_secure: false };
-        SharingOptions {
+        LinkOptions {
             folder: self.folder.path().to_owned(),
             store: STORE,
             master_key: MASTER_KEY.to_vec().into(),
@@ -50,14 +50,14 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn open(&self) -> Arc<Sharing> {
-        Sharing::open(self.options()).unwrap()
+    pub(crate) fn open(&self) -> Arc<Links> {
+        Links::open(self.options()).unwrap()
     }
 
-    pub(crate) fn open_error(&self, change: impl FnOnce(&mut SharingOptions)) -> String {
+    pub(crate) fn open_error(&self, change: impl FnOnce(&mut LinkOptions)) -> String {
         let mut options = self.options();
         change(&mut options);
-        Sharing::open(options).map(drop).unwrap_err().to_string()
+        Links::open(options).map(drop).unwrap_err().to_string()
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -96,11 +96,11 @@ pub(crate) fn new_embed(key: &str, origins: &[&str]) -> NewEmbed {
     NewEmbed { link: new_link(key), allowed_origins, disposition: Disposition::Inline }
 }
 
-pub(crate) fn share(sharing: &Sharing, new: NewShare) -> (Share, CapabilityToken) {
+pub(crate) fn share(sharing: &Links, new: NewShare) -> (Share, CapabilityToken) {
     block_on(sharing.create_share(new)).unwrap()
 }
 
-pub(crate) fn embed(sharing: &Sharing, key: &str) -> (Embed, CapabilityToken) {
+pub(crate) fn embed(sharing: &Links, key: &str) -> (Embed, CapabilityToken) {
     block_on(sharing.create_embed(new_embed(key, &["https://a.example"]))).unwrap()
 }
 

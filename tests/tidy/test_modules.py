@@ -74,7 +74,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"error"},
         {"checks", "denied", "downloads", "password", "policy"},
         {"store"},
-        {"sharing"},
+        {"links"},
         {"public"},
         {"fuzz"},
     ],

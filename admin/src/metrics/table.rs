@@ -9,7 +9,7 @@ use cairn_net::{HandshakeOutcome, PortSnapshot, TimeoutPhase};
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
 use cairn_observe::{AuditLog, Family, MetricKind, MetricName, Plane, Sample, metrics};
-use cairn_sharing::{Sharing, SharingMetrics};
+use cairn_sharing::{LinkMetrics, Links};
 use cairn_webhooks::{WebhookMetrics, Webhooks};
 
 use super::process::ProcessMetrics;
@@ -27,7 +27,7 @@ struct Snapshot<'s> {
     certificates: Vec<CertificateSnapshot>,
     audit_queue: u64,
     webhooks: WebhookMetrics,
-    sharing: SharingMetrics,
+    sharing: LinkMetrics,
     process: Option<ProcessMetrics>,
 }
 
@@ -37,7 +37,7 @@ impl<'s> Snapshot<'s> {
         sources: &MetricSources,
         audit: &AuditLog,
         webhooks: &Webhooks,
-        sharing: &Sharing,
+        sharing: &Links,
     ) -> Self {
         let process = sources.process().await;
         Self {
@@ -554,7 +554,7 @@ pub(crate) async fn families(
     sources: &MetricSources,
     audit: &AuditLog,
     webhooks: &Webhooks,
-    sharing: &Sharing,
+    sharing: &Links,
 ) -> Vec<Family> {
     let now = Snapshot::take(store, sources, audit, webhooks, sharing).await;
     let own = METRICS.iter().map(|metric| metric.family(&now));

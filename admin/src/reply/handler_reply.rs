@@ -1,7 +1,7 @@
 //! The reply of a handler: status, headers, body and audit record.
 
 use cairn_identity::directory::Outcome;
-use cairn_net::BodySource;
+use cairn_net::ResponseBody;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -11,25 +11,8 @@ use crate::error::AdminError;
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: ReplyBody,
+    pub(crate) body: ResponseBody,
     pub(crate) record: ChangeRecord,
-}
-
-/// The body of a reply.
-pub(crate) enum ReplyBody {
-    None,
-    Full(Vec<u8>),
-    /// For HEAD: the length of the body that GET would stream.
-    Omitted(u64),
-    /// Exactly `length` bytes from a source. An error closes the connection.
-    Stream {
-        length: u64,
-        source: Box<dyn BodySource>,
-    },
-    /// All bytes from a source, chunked. An error closes the connection.
-    Chunked {
-        source: Box<dyn BodySource>,
-    },
 }
 
 /// Contents of the audit record of a completed change.
@@ -58,12 +41,12 @@ impl Reply {
     /// Returns a reply with a body of another type.
     pub(crate) fn bytes(status: StatusCode, content_type: &str, body: Vec<u8>) -> Self {
         let headers = vec![("content-type", content_type.to_owned())];
-        Self { status, headers, body: ReplyBody::Full(body), record: ChangeRecord::default() }
+        Self { status, headers, body: ResponseBody::Full(body), record: ChangeRecord::default() }
     }
 
     /// Returns a reply with status 204 and no body.
     pub(crate) fn no_content() -> Self {
-        let (status, body) = (StatusCode::NO_CONTENT, ReplyBody::None);
+        let (status, body) = (StatusCode::NO_CONTENT, ResponseBody::Empty);
         Self { status, headers: Vec::new(), body, record: ChangeRecord::default() }
     }
 

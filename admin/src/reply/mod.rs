@@ -4,6 +4,6 @@ mod handler_reply;
 mod paged_list;
 mod response;
 
-pub(crate) use handler_reply::{ChangeRecord, Reply, ReplyBody};
+pub(crate) use handler_reply::{ChangeRecord, Reply};
 pub(crate) use paged_list::{PAGE_PARTS, continued_list, paged_list};
-pub(crate) use response::{BodyWanted, respond};
+pub(crate) use response::respond;

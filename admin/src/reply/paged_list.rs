@@ -3,7 +3,7 @@
 //! Lists may have tens of thousands of entries. The executor serves other requests between two pages, and only one page
 //! is in memory.
 
-use cairn_net::{BodySource, Chunk};
+use cairn_net::{BodySource, Chunk, ResponseBody};
 use futures_lite::future::yield_now;
 use http::StatusCode;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use super::handler_reply::{Reply, ReplyBody};
+use super::handler_reply::Reply;
 use crate::error::AdminError;
 
 /// Most parts of a page: entries and what they contain. They are looked up under the directory's lock and serialized
@@ -47,7 +47,7 @@ pub(crate) fn continued_list<T: 'static, B: Serialize>(
 
 fn reply_of(pages: impl BodySource + 'static) -> Reply {
     let mut reply = Reply::bytes(StatusCode::OK, "application/json", Vec::new());
-    reply.body = ReplyBody::Chunked { source: Box::new(pages) };
+    reply.body = ResponseBody::Chunked { source: Box::new(pages) };
     reply
 }
 
@@ -105,7 +105,7 @@ impl<T, P: Fn(Option<&T>) -> Vec<T>, B: Serialize, W: Fn(&T) -> B> BodySource fo
 
 #[cfg(test)]
 mod tests {
-    use super::{ReplyBody, continued_list, paged_list};
+    use super::{ResponseBody, continued_list, paged_list};
     use futures_lite::future::block_on;
 
     #[test]
@@ -115,7 +115,8 @@ mod tests {
                 let next = last.map_or(0, |last| last + 1);
                 (next..count).take(2).collect()
             };
-            let ReplyBody::Chunked { mut source } = paged_list("numbers", page, |number| *number).body else {
+            let ResponseBody::Chunked { mut source } = paged_list("numbers", page, |number| *number).body
+            else {
                 panic!("pages")
             };
             let (mut text, mut longest) = (Vec::new(), 0);
@@ -133,7 +134,7 @@ mod tests {
     fn list_with_a_continuation_is_one_object() {
         for (count, token) in [(0u32, None), (5, Some("a \"quoted\" token"))] {
             let reply = continued_list("numbers", (0..count).collect(), 2, |number| *number, token);
-            let ReplyBody::Chunked { mut source } = reply.expect("a reply").body else { panic!("pages") };
+            let ResponseBody::Chunked { mut source } = reply.expect("a reply").body else { panic!("pages") };
             let mut text = Vec::new();
             while let Some(chunk) = block_on(source.next()).expect("a page") {
                 text.extend_from_slice((*chunk).as_ref());

@@ -127,13 +127,44 @@ pub struct Response {
     pub close: bool,
 }
 
+impl Response {
+    /// Returns a response that names no route, operation and error, and after which the connection stays open.
+    #[must_use]
+    pub fn new(head: ResponseHead, body: ResponseBody, request_id: &str) -> Self {
+        let meta = ResponseMeta {
+            status: head.status,
+            route: "",
+            operation: "",
+            request_id: request_id.to_owned(),
+            principal: None,
+            error_code: None,
+        };
+        Self { head, body, meta, close: false }
+    }
+
+    /// Sets the route's pattern and the service's name of the operation.
+    #[must_use]
+    pub const fn of(mut self, route: &'static str, operation: &'static str) -> Self {
+        self.meta.route = route;
+        self.meta.operation = operation;
+        self
+    }
+
+    /// Sets the error code, if the response is an error.
+    #[must_use]
+    pub const fn with_error(mut self, code: Option<&'static str>) -> Self {
+        self.meta.error_code = code;
+        self
+    }
+}
+
 /// The body of a response. Responses to HEAD, 204 and 304 never send body bytes, whichever variant this is.
 pub enum ResponseBody {
     /// No body. Sends `Content-Length: 0` where a length is allowed; responses to HEAD get no length.
     Empty,
-    /// The whole body, sent together with the head.
+    /// The whole body, sent together with the head. Of a response to HEAD, its length is sent.
     Full(Vec<u8>),
-    /// A response to HEAD, or a 304. `Content-Length` is sent when `length` is given, a body never.
+    /// A response to HEAD whose body was not made, or a 304. `Content-Length` is sent when `length` is given, a body never.
     Omitted {
         /// The length that the response to GET would have, in bytes.
         length: Option<u64>,

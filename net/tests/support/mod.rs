@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
 use cairn_net::{
     BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Listener, Rejection, Request,
-    RequestBody, Response, ResponseBody, ResponseMeta, Service, Tls, bind, serve, start, timeout,
+    RequestBody, Response, ResponseBody, Service, Tls, bind, serve, start, timeout,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -134,15 +134,7 @@ struct TestService {
 fn response(status: StatusCode, body: ResponseBody, id: &str) -> Response {
     let mut head = ResponseHead::new(status);
     head.header("x-request-id", id);
-    let meta = ResponseMeta {
-        status,
-        route: "/test",
-        operation: "",
-        request_id: id.to_owned(),
-        principal: None,
-        error_code: None,
-    };
-    Response { head, body, meta, close: false }
+    Response::new(head, body, id).of("/test", "")
 }
 
 impl Service for TestService {

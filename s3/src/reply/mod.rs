@@ -6,7 +6,7 @@ use crate::errors::S3Error;
 use crate::request::target::Target;
 use crate::xml::writer::XmlWriter;
 use cairn_http1::{Method, ResponseHead, StatusCode};
-use cairn_net::{Response, ResponseBody, ResponseMeta};
+use cairn_net::{Response, ResponseBody};
 
 /// The value of `Server`.
 const SERVER: &str = "Cairn";
@@ -60,15 +60,7 @@ pub(crate) struct RequestContext<'a> {
 pub(crate) fn success(reply: Reply, request: RequestContext<'_>, ids: ResponseIds<'_>) -> Response {
     let Reply { mut head, body } = reply;
     write_common(&mut head, ids);
-    let meta = ResponseMeta {
-        status: head.status,
-        route: request.route,
-        operation: request.operation,
-        request_id: ids.request.to_owned(),
-        principal: None,
-        error_code: None,
-    };
-    Response { head, body, meta, close: false }
+    Response::new(head, body, ids.request).of(request.route, request.operation)
 }
 
 /// Builds the response of a failed request: XML, or no body for HEAD.
@@ -85,15 +77,8 @@ pub(crate) fn failure(error: &S3Error, request: RequestContext<'_>, ids: Respons
         head.header("content-type", XML_CONTENT_TYPE);
         ResponseBody::Full(error_document(error, request, ids))
     };
-    let meta = ResponseMeta {
-        status,
-        route: request.route,
-        operation: request.operation,
-        request_id: ids.request.to_owned(),
-        principal: None,
-        error_code: Some(error.code()),
-    };
-    Response { head, body, meta, close: error.closes() }
+    let response = Response::new(head, body, ids.request).of(request.route, request.operation);
+    Response { close: error.closes(), ..response.with_error(Some(error.code())) }
 }
 
 /// Writes the headers that every response of the data plane has.

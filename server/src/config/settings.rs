@@ -10,7 +10,7 @@ use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
 use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RefusingSetting, RequestLog};
 use cairn_s3::Compatibility;
-use cairn_sharing::SharingPolicy;
+use cairn_sharing::LinkPolicy;
 
 use super::key::Key;
 use super::keys;
@@ -43,7 +43,7 @@ pub struct Settings {
     /// Webhooks.
     pub webhooks: WebhookSettings,
     /// The policy of shares and embeds.
-    pub sharing: SharingPolicy,
+    pub sharing: LinkPolicy,
     /// The web console.
     pub console: ConsoleSettings,
     /// Lifecycle rules.
@@ -328,7 +328,7 @@ impl Reader<'_> {
         })
     }
 
-    fn sharing(&mut self) -> Option<SharingPolicy> {
+    fn sharing(&mut self) -> Option<LinkPolicy> {
         let url = |value: &Value| {
             if let Value::Text(text) = value { Some(text.trim_end_matches('/').to_owned()) } else { None }
         };
@@ -337,7 +337,7 @@ impl Reader<'_> {
         let require_expiration = self.flag(&keys::REQUIRE_EXPIRATION);
         let share_base_url = self.optional(&keys::SHARE_BASE_URL, url);
         let embed_base_url = self.optional(&keys::EMBED_BASE_URL, url);
-        Some(SharingPolicy {
+        Some(LinkPolicy {
             embeds_enabled: embeds_enabled?,
             maximum_lifetime_days: maximum_lifetime_days?,
             require_expiration: require_expiration?,

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use cairn_http1::{Method, ResponseHead, StatusCode};
-use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, ResponseMeta, Service};
+use cairn_http1::{ResponseHead, StatusCode};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, Service};
 use cairn_observe::{Plane, log_exchange};
 
 const ERROR_CODE: &str = "NOT_READY";
@@ -19,7 +19,7 @@ impl NoShares {
 }
 
 /// Builds the response to any visitor. It says nothing about what is stored.
-fn refusal(is_head: bool, request_id: &str) -> Response {
+fn refusal(request_id: &str) -> Response {
     let status = StatusCode::SERVICE_UNAVAILABLE;
     let body = format!(
         r#"{{"error":{{"code":"{ERROR_CODE}","message":"the server does not open its store, which a newer program has made; its operator must start that program","request_id":"{request_id}"}}}}"#
@@ -34,29 +34,17 @@ fn refusal(is_head: bool, request_id: &str) -> Response {
     for (name, value) in fields {
         head.header(name, value);
     }
-    let meta = ResponseMeta {
-        status,
-        route: "",
-        operation: "",
-        request_id: request_id.to_owned(),
-        principal: None,
-        error_code: Some(ERROR_CODE),
-    };
-    let body = if is_head {
-        ResponseBody::Omitted { length: Some(body.len() as u64) }
-    } else {
-        ResponseBody::Full(body.into_bytes())
-    };
-    Response { head, body, meta, close: true }
+    let response = Response::new(head, ResponseBody::Full(body.into_bytes()), request_id);
+    Response { close: true, ..response.with_error(Some(ERROR_CODE)) }
 }
 
 impl Service for NoShares {
     async fn call(&self, request: &Request, _body: &mut RequestBody<'_>) -> Response {
-        refusal(*request.head.method() == Method::HEAD, &request.id)
+        refusal(&request.id)
     }
 
     fn reject(&self, _reason: Rejection, request_id: &str) -> Response {
-        refusal(false, request_id)
+        refusal(request_id)
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {

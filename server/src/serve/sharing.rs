@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cairn_engine::Store;
 use cairn_model::SystemClock;
-use cairn_sharing::{ListenerUrls, Sharing, SharingOptions};
+use cairn_sharing::{LinkOptions, Links, ListenerUrls};
 
 use crate::config::Settings;
 use crate::error::ServeError;
@@ -16,8 +16,8 @@ pub(crate) fn open(
     settings: &Settings,
     store: &Arc<Store>,
     listeners: ListenerUrls,
-) -> Result<Arc<Sharing>, ServeError> {
-    let options = SharingOptions {
+) -> Result<Arc<Links>, ServeError> {
+    let options = LinkOptions {
         folder: settings.server.data_dir.join("sharing"),
         store: store.id().0,
         master_key: settings.auth.credential_master_key.expose().as_bytes().to_vec().into(),
@@ -25,5 +25,5 @@ pub(crate) fn open(
         listeners,
         clock: Arc::new(SystemClock),
     };
-    Ok(Sharing::open(options)?)
+    Ok(Links::open(options)?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cairn_engine::Store;
 use cairn_identity::directory::Directory;
 use cairn_observe::AuditLog;
-use cairn_sharing::Sharing;
+use cairn_sharing::Links;
 use cairn_webhooks::Webhooks;
 
 use super::listeners::Ports;
@@ -20,7 +20,7 @@ pub(super) struct Subsystems {
     pub(super) audit: Arc<AuditLog>,
     pub(super) directory: Arc<Directory>,
     pub(super) webhooks: Arc<Webhooks>,
-    pub(super) sharing: Arc<Sharing>,
+    pub(super) sharing: Arc<Links>,
 }
 
 impl Subsystems {

@@ -7,11 +7,12 @@
 
 mod access;
 mod headers;
-mod refusal;
-mod reply;
+mod refusals;
 
 use super::links::PublicLinks;
 use super::read_audit::ReadAudit;
+use super::refusal::Refusal;
+use super::reply::Reply;
 use crate::denied::DeniedReason;
 use crate::downloads::Visitor;
 use crate::types::embed::Embed;
@@ -21,12 +22,11 @@ use crate::types::origin::WebOrigin;
 use crate::types::token::TokenHash;
 use access::{check_destination, check_page};
 use cairn_engine::{Bucket, EngineError, ObjectInfo, OpenObject};
-use cairn_http1::{Method, ResponseHead, unsatisfied_content_range};
+use cairn_http1::{Method, ResponseHead};
 use cairn_model::Timestamp;
-use cairn_net::{Request, Response, ResponseBody, ResponseMeta};
+use cairn_net::{Request, Response, ResponseBody};
 use cairn_transfer::{ReadPlan, StartedPayload, stored_content_type};
-use refusal::Refusal;
-use reply::Reply;
+use refusals::readable_by;
 use std::sync::Arc;
 
 /// What the paths of embeds begin with. No bucket has a name of one letter, so no object is at such a path. The second form means
@@ -59,46 +59,38 @@ impl PublicLinks {
             Ok(reply) => (reply, None),
             Err(refusal) => {
                 if let Some(reason) = refusal.reason {
-                    self.sharing.count_denied(LinkKind::Embed, reason);
+                    self.links.count_denied(LinkKind::Embed, reason);
                 }
-                let code = refusal.code;
-                (refusal.into_reply(*request.head.method() == Method::HEAD), Some(code))
+                let is_head = *request.head.method() == Method::HEAD;
+                (refusals::reply(&refusal, is_head), Some(refusal.code))
             }
         };
-        let meta = ResponseMeta {
-            status: head.status,
-            route: ROUTE,
-            operation: OPERATION,
-            request_id: request.id.clone(),
-            principal: None,
-            error_code,
-        };
-        Response { head, body, meta, close: false }
+        Response::new(head, body, &request.id).of(ROUTE, OPERATION).with_error(error_code)
     }
 
-    async fn embed(&self, request: &Request) -> Result<Reply, Box<Refusal>> {
+    async fn embed(&self, request: &Request) -> Result<Reply, Refusal> {
         let head = &request.head;
         let is_preflight = match *head.method() {
             Method::GET | Method::HEAD => false,
             Method::OPTIONS => true,
-            _ => return Err(Refusal::method_not_allowed(METHODS)),
+            _ => return Err(refusals::method_not_allowed(METHODS)),
         };
-        let token = token_text(head.path()).and_then(TokenHash::of).ok_or_else(Refusal::not_found)?;
-        let found = self.sharing.find::<Embed>(&token).map_err(|error| {
+        let token = token_text(head.path()).and_then(TokenHash::of).ok_or_else(refusals::not_found)?;
+        let found = self.links.find::<Embed>(&token).map_err(|error| {
             let request_id = &request.id;
             tracing::error!(target: "service::sharing", request_id, cause = %error, "an embed could not be read");
-            Refusal::internal()
+            refusals::internal()
         })?;
-        let embed = found.ok_or_else(Refusal::not_found)?;
-        let stopped = match DeniedReason::of(embed.status_at(self.sharing.now())) {
-            Some(reason) => Some(Refusal::gone(reason)),
-            None if !self.sharing.policy().embeds_enabled => Some(Refusal::disabled()),
+        let embed = found.ok_or_else(refusals::not_found)?;
+        let stopped = match DeniedReason::of(embed.status_at(self.links.now())) {
+            Some(reason) => Some(refusals::gone(reason)),
+            None if !self.links.policy().embeds_enabled => Some(refusals::disabled()),
             None => None,
         };
         let found = check_page(head, &embed);
         if let Some(refusal) = stopped {
             return Err(match found {
-                Ok(reader) => refusal.readable_by(reader),
+                Ok(reader) => readable_by(reader)(refusal),
                 Err(_) => refusal,
             });
         }
@@ -106,9 +98,9 @@ impl PublicLinks {
         if is_preflight {
             return Ok(Reply { head: headers::preflight(reader, METHODS), body: ResponseBody::Empty });
         }
-        check_destination(head).map_err(|refusal| refusal.readable_by(reader))?;
+        check_destination(head).map_err(readable_by(reader))?;
         let answer = self.embed_content(request, &embed, reader).await;
-        answer.map_err(|refusal| refusal.readable_by(reader))
+        answer.map_err(readable_by(reader))
     }
 
     /// Answers with the content, or with what conditions and ranges make of it.
@@ -117,12 +109,11 @@ impl PublicLinks {
         request: &Request,
         embed: &Embed,
         reader: Option<&WebOrigin>,
-    ) -> Result<Reply, Box<Refusal>> {
+    ) -> Result<Reply, Refusal> {
         let object = &embed.link.object;
-        let bucket = self.engine.store().bucket(&object.bucket).filter(|bucket| object.is_in(bucket));
-        let bucket = bucket.ok_or_else(Refusal::object_not_found)?;
+        let bucket = self.bucket_of(object).map_err(|_| refusals::object_missing())?;
         let audit = || ReadAudit::new(&self.audit, request, OPERATION, LinkKind::Embed, &embed.link);
-        let mut plan_read = |info: &ObjectInfo| plan(request, embed, reader, info, self.sharing.now());
+        let mut plan_read = |info: &ObjectInfo| plan(request, embed, reader, info, self.links.now());
         let is_head = *request.head.method() == Method::HEAD;
         let opened = if is_head {
             self.embed_head(&bucket, embed, &mut plan_read)
@@ -136,7 +127,7 @@ impl PublicLinks {
         let (open, planned) = opened.map_err(|error| read_refusal(error, audit))?;
         let (plan, head) = planned?;
         if self.audit.data_events() >= cairn_observe::DataEvents::All {
-            audit().record_read().await.map_err(|_| Refusal::unavailable())?;
+            audit().record_read().await.map_err(|_| refusals::unavailable())?;
         }
         let length = plan.range().end - plan.range().start;
         let body = match open {
@@ -146,7 +137,7 @@ impl PublicLinks {
             Some(open) => {
                 let payload =
                     StartedPayload::start(open).await.map_err(|error| read_refusal(error, audit))?;
-                self.sharing.count_embed_download(embed, Visitor::new(request.client, None));
+                self.links.count_embed_download(embed, Visitor::new(request.client, None));
                 payload.into_body(length, || {
                     let audit = audit();
                     move |cause| audit.failed(&cause)
@@ -175,16 +166,16 @@ fn plan(
     reader: Option<&WebOrigin>,
     info: &ObjectInfo,
     now: Timestamp,
-) -> Result<(ReadPlan, ResponseHead), Box<Refusal>> {
+) -> Result<(ReadPlan, ResponseHead), Refusal> {
     let content_type = stored_content_type(&info.attributes);
     // It was checked when the embed was created, but the object may be another one since.
     if embed.disposition == Disposition::Inline && !MediaClass::of(&content_type).is_embeddable() {
-        return Err(Refusal::content_type());
+        return Err(refusals::content_type());
     }
     let plan = ReadPlan::of(&request.head, info, now);
     match plan {
-        ReadPlan::PreconditionFailed(_) => Err(Refusal::precondition_failed()),
-        ReadPlan::Unsatisfiable { size } => Err(Refusal::range(unsatisfied_content_range(size))),
+        ReadPlan::PreconditionFailed(_) => Err(refusals::precondition_failed()),
+        ReadPlan::Unsatisfiable { size } => Err(refusals::range(size)),
         ReadPlan::Whole { .. } | ReadPlan::Part(_) | ReadPlan::NotModified => {
             let head = headers::content(&plan, embed, reader, info, &content_type);
             Ok((plan, head))
@@ -193,16 +184,16 @@ fn plan(
 }
 
 /// Returns the answer to a read that failed. Damage and failures of the device are logged and audited.
-fn read_refusal(error: EngineError, audit: impl FnOnce() -> ReadAudit) -> Box<Refusal> {
+fn read_refusal(error: EngineError, audit: impl FnOnce() -> ReadAudit) -> Refusal {
     match error {
         EngineError::NoSuchBucket
         | EngineError::NoSuchKey
         | EngineError::NoSuchVersion
-        | EngineError::DeleteMarker { .. } => Refusal::object_not_found(),
-        EngineError::Overloaded | EngineError::ShuttingDown => Refusal::unavailable(),
+        | EngineError::DeleteMarker { .. } => refusals::object_missing(),
+        EngineError::Overloaded | EngineError::ShuttingDown => refusals::unavailable(),
         other => {
             audit().failed(&other.to_string());
-            Refusal::internal()
+            refusals::internal()
         }
     }
 }

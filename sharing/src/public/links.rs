@@ -1,6 +1,6 @@
 //! [`PublicLinks`]: answers visitors on one executor.
 
-use crate::sharing::Sharing;
+use crate::links::Links;
 use crate::types::link::LinkObject;
 use cairn_engine::{Bucket, Engine, EngineError};
 use cairn_observe::AuditLog;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Answers the requests of visitors on one executor.
 pub struct PublicLinks {
-    pub(super) sharing: Arc<Sharing>,
+    pub(super) links: Arc<Links>,
     pub(super) engine: Rc<Engine>,
     pub(super) audit: Arc<AuditLog>,
 }
@@ -17,8 +17,8 @@ pub struct PublicLinks {
 impl PublicLinks {
     /// Returns what answers visitors on this executor.
     #[must_use]
-    pub fn new(sharing: Arc<Sharing>, engine: Rc<Engine>, audit: Arc<AuditLog>) -> Rc<Self> {
-        Rc::new(Self { sharing, engine, audit })
+    pub fn new(links: Arc<Links>, engine: Rc<Engine>, audit: Arc<AuditLog>) -> Rc<Self> {
+        Rc::new(Self { links, engine, audit })
     }
 
     /// Returns the bucket of a link's object.

@@ -8,6 +8,8 @@ mod links;
 mod negotiation;
 mod page;
 mod read_audit;
+mod refusal;
+mod reply;
 mod service;
 mod share;
 

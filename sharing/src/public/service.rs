@@ -3,10 +3,8 @@
 use super::links::PublicLinks;
 use super::negotiation::{Language, prefers_page};
 use super::page::{Message, render_message, security_policy};
-use super::share::error_body;
 use cairn_http1::{HeadError, Method, ResponseHead, StatusCode};
-use cairn_model::u64_of;
-use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, ResponseMeta, Service};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, Service};
 use cairn_observe::{Plane, log_exchange};
 use std::rc::Rc;
 
@@ -37,12 +35,12 @@ struct Plain<'a> {
 }
 
 impl Plain<'_> {
-    fn error(status: StatusCode, code: &'static str, message: &str, request_id: &str) -> Self {
-        let body = error_body(code, message, request_id);
+    fn error(status: StatusCode, code: &'static str, message: String, request_id: &str) -> Self {
+        let body = cairn_api::Error::new(code, message, request_id).to_json();
         Self { status, route: "", content_type: "application/json", body, error_code: Some(code) }
     }
 
-    fn into_response(self, request_id: &str, is_head: bool) -> Response {
+    fn into_response(self, request_id: &str) -> Response {
         let mut head = ResponseHead::new(self.status);
         head.header("content-type", self.content_type)
             .header("cache-control", "no-store")
@@ -50,20 +48,9 @@ impl Plain<'_> {
             .header("content-security-policy", security_policy())
             .header("vary", "Accept, Accept-Language")
             .header("x-request-id", request_id);
-        let meta = ResponseMeta {
-            status: self.status,
-            route: self.route,
-            operation: "",
-            request_id: request_id.to_owned(),
-            principal: None,
-            error_code: self.error_code,
-        };
-        let body = if is_head {
-            ResponseBody::Omitted { length: Some(u64_of(self.body.len())) }
-        } else {
-            ResponseBody::Full(self.body)
-        };
-        Response { head, body, meta, close: false }
+        Response::new(head, ResponseBody::Full(self.body), request_id)
+            .of(self.route, "")
+            .with_error(self.error_code)
     }
 }
 
@@ -88,14 +75,14 @@ impl Service for ShareService {
             let content_type = "text/html; charset=utf-8";
             Plain { status, route: "", content_type, body: page.into_bytes(), error_code: Some("NOT_FOUND") }
         } else {
-            Plain::error(StatusCode::NOT_FOUND, "NOT_FOUND", "the route does not exist", id)
+            Plain::error(StatusCode::NOT_FOUND, "NOT_FOUND", "the route does not exist".to_owned(), id)
         };
-        plain.into_response(id, *method == Method::HEAD)
+        plain.into_response(id)
     }
 
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {
         let (status, code, message) = rejection_error(reason);
-        let mut response = Plain::error(status, code, &message, request_id).into_response(request_id, false);
+        let mut response = Plain::error(status, code, message, request_id).into_response(request_id);
         response.close = true;
         response
     }

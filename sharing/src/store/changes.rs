@@ -2,8 +2,8 @@
 
 use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};
-use super::state::Shared;
-use crate::error::SharingError;
+use super::state::LinkState;
+use crate::error::LinkError;
 use crate::limits::{LINKS_MAX, LINKS_PER_OBJECT_MAX};
 use crate::types::id::LinkId;
 use crate::types::link::{Link, LinkKind, LinkStatus, NewLink};
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 /// Makes changes. Only the writer has one.
 pub(crate) struct Changes {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LinkState>,
 }
 
 /// What became of a download that had to be counted.
@@ -43,17 +43,17 @@ impl Changes {
         &self,
         new: NewLink,
         make: impl FnOnce(Link) -> T,
-    ) -> Result<(T, CapabilityToken), SharingError> {
+    ) -> Result<(T, CapabilityToken), LinkError> {
         let shared = &self.shared;
         let now = shared.now();
         shared.policy.check_expiry(now, new.expires_at, now)?;
         if shared.count(T::KIND) >= LINKS_MAX {
             let what = if T::KIND == LinkKind::Share { "shares" } else { "embeds" };
-            return Err(SharingError::TooMany { what, max: LINKS_MAX });
+            return Err(LinkError::TooMany { what, max: LINKS_MAX });
         }
         if shared.ids_of_object(T::KIND, &new.object)?.len() >= LINKS_PER_OBJECT_MAX {
             let what = if T::KIND == LinkKind::Share { "shares of an object" } else { "embeds of an object" };
-            return Err(SharingError::TooMany { what, max: cairn_model::u64_of(LINKS_PER_OBJECT_MAX) });
+            return Err(LinkError::TooMany { what, max: cairn_model::u64_of(LINKS_PER_OBJECT_MAX) });
         }
         let id = LinkId(time_id::random(now)?);
         let NewLink { object, label, created_by, expires_at } = new;
@@ -80,8 +80,8 @@ impl Changes {
         &self,
         id: LinkId,
         checks_expiry: bool,
-        change: impl FnOnce(&mut T) -> Result<(), SharingError>,
-    ) -> Result<T, SharingError> {
+        change: impl FnOnce(&mut T) -> Result<(), LinkError>,
+    ) -> Result<T, LinkError> {
         let (mut link, token) = self.find::<T>(id)?;
         change(&mut link)?;
         if checks_expiry {
@@ -93,7 +93,7 @@ impl Changes {
     }
 
     /// Revokes a link. Returns it, and whether it was not revoked before.
-    pub(crate) fn revoke<T: LinkRecord>(&self, id: LinkId) -> Result<(T, bool), SharingError> {
+    pub(crate) fn revoke<T: LinkRecord>(&self, id: LinkId) -> Result<(T, bool), LinkError> {
         let (mut link, token) = self.find::<T>(id)?;
         if link.link().revoked_at.is_some() {
             return Ok((link, false));
@@ -104,7 +104,7 @@ impl Changes {
     }
 
     /// Deletes a link. Returns it.
-    pub(crate) fn delete<T: LinkRecord>(&self, id: LinkId) -> Result<T, SharingError> {
+    pub(crate) fn delete<T: LinkRecord>(&self, id: LinkId) -> Result<T, LinkError> {
         let (link, token) = self.find::<T>(id)?;
         let (shared, object) = (&self.shared, &link.link().object);
         let (store, tables) = (&shared.store, shared.store.of(T::KIND));
@@ -122,7 +122,7 @@ impl Changes {
 
     /// Counts a download of a share with a limit, durably. The status is decided here, so that no more downloads begin than
     /// are allowed.
-    pub(crate) fn count_download(&self, id: LinkId) -> Result<Counted, SharingError> {
+    pub(crate) fn count_download(&self, id: LinkId) -> Result<Counted, LinkError> {
         let (shared, kind) = (&self.shared, LinkKind::Share);
         let (share, _) = self.find::<Share>(id)?;
         let now = shared.now();
@@ -154,7 +154,7 @@ impl Changes {
     }
 
     /// Writes downloads that were counted in memory. Returns whether there may be more.
-    pub(super) fn flush_usage(&self) -> Result<bool, SharingError> {
+    pub(super) fn flush_usage(&self) -> Result<bool, LinkError> {
         let batch = self.shared.usage.batch();
         if batch.is_empty() {
             return Ok(false);
@@ -163,7 +163,7 @@ impl Changes {
         Ok(batch.len() == crate::limits::USAGE_BATCH_MAX)
     }
 
-    fn write_usage(&self, batch: &[(super::usage::CacheKey, Usage)]) -> Result<(), SharingError> {
+    fn write_usage(&self, batch: &[(super::usage::CacheKey, Usage)]) -> Result<(), LinkError> {
         let (shared, store) = (&self.shared, &self.shared.store);
         store.tables.write(Space::Change, |txn| {
             for ((kind, id), usage) in batch {
@@ -179,16 +179,16 @@ impl Changes {
         Ok(())
     }
 
-    fn find<T: LinkRecord>(&self, id: LinkId) -> Result<(T, StoredToken), SharingError> {
+    fn find<T: LinkRecord>(&self, id: LinkId) -> Result<(T, StoredToken), LinkError> {
         let shared = &self.shared;
         let cached = shared.usage.get(T::KIND, id);
         let txn = shared.store.read()?;
-        let (mut link, token) = shared.read::<T>(&txn, id)?.ok_or(SharingError::NotFound(T::KIND))?;
+        let (mut link, token) = shared.read::<T>(&txn, id)?.ok_or(LinkError::NotFound(T::KIND))?;
         shared.fill_usage(&txn, cached, &mut link)?;
         Ok((link, token))
     }
 
-    fn write<T: LinkRecord>(&self, link: &T, token: &StoredToken, write: Write) -> Result<(), SharingError> {
+    fn write<T: LinkRecord>(&self, link: &T, token: &StoredToken, write: Write) -> Result<(), LinkError> {
         let (store, tables) = (&self.shared.store, self.shared.store.of(T::KIND));
         let Link { id, object, .. } = link.link();
         let space = if write == Write::Insert { Space::Addition } else { Space::Change };

@@ -1,8 +1,8 @@
 //! Inspection of the records: every record can be read, and the indexes agree with the links.
 
 use super::record::{self, LinkRecord, StoredToken, Usage, id_of};
-use super::state::Shared;
-use crate::error::SharingError;
+use super::state::LinkState;
+use crate::error::LinkError;
 use crate::limits::FINDINGS_MAX;
 use crate::types::embed::Embed;
 use crate::types::link::{Link, LinkKind};
@@ -33,7 +33,7 @@ struct Report<'w> {
 
 impl Report<'_> {
     /// Counts a record.
-    fn examined(&mut self) -> Result<(), SharingError> {
+    fn examined(&mut self) -> Result<(), LinkError> {
         self.records += 1;
         let is_wanted = !self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) || (self.is_wanted)();
         if is_wanted { Ok(()) } else { Err(StoreFailure::Closing.into()) }
@@ -48,16 +48,13 @@ impl Report<'_> {
     }
 }
 
-impl Shared {
+impl LinkState {
     /// Examines every record. Returns the number of records, and what is wrong with them, at most [`FINDINGS_MAX`].
     /// Blocks.
     ///
     /// # Errors
     /// Those of LMDB, and [`StoreFailure::Closing`] when it is no longer wanted.
-    pub(crate) fn inspect(
-        &self,
-        is_wanted: &dyn Fn() -> bool,
-    ) -> Result<(u64, Vec<LinkFinding>), SharingError> {
+    pub(crate) fn inspect(&self, is_wanted: &dyn Fn() -> bool) -> Result<(u64, Vec<LinkFinding>), LinkError> {
         let snapshot = Snapshot { shared: self, txn: self.store.read()? };
         let mut report = Report { is_wanted, records: 0, findings: Vec::new() };
         snapshot.links::<Share>(&mut report)?;
@@ -75,7 +72,7 @@ impl Shared {
 
 /// The state that is inspected.
 struct Snapshot<'s> {
-    shared: &'s Shared,
+    shared: &'s LinkState,
     txn: ReadTxn<'s>,
 }
 
@@ -84,7 +81,7 @@ impl Snapshot<'_> {
         matches!(self.txn.get(table, key), Ok(Some(_)))
     }
 
-    fn links<T: LinkRecord>(&self, report: &mut Report<'_>) -> Result<(), SharingError> {
+    fn links<T: LinkRecord>(&self, report: &mut Report<'_>) -> Result<(), LinkError> {
         let name = T::KIND.name();
         for entry in self.txn.scan(self.shared.store.of(T::KIND).links, &[])? {
             report.examined()?;
@@ -114,7 +111,7 @@ impl Snapshot<'_> {
 
     /// Returns how the other records contradict that of a link.
     fn contradictions<T: LinkRecord>(&self, link: &Link, token: &StoredToken) -> Vec<&'static str> {
-        let Shared { store, sealing, .. } = self.shared;
+        let LinkState { store, sealing, .. } = self.shared;
         let (tables, object) = (store.of(T::KIND), &link.object);
         let opened = sealing.open(T::KIND, link.id, &token.sealed);
         let checks = [
@@ -135,7 +132,7 @@ impl Snapshot<'_> {
         checks.into_iter().filter(|(is_right, _)| !is_right).map(|(_, what)| what).collect()
     }
 
-    fn tokens(&self, report: &mut Report<'_>) -> Result<(), SharingError> {
+    fn tokens(&self, report: &mut Report<'_>) -> Result<(), LinkError> {
         let store = &self.shared.store;
         for entry in self.txn.scan(store.tokens, &[])? {
             report.examined()?;
@@ -154,7 +151,7 @@ impl Snapshot<'_> {
         kind: LinkKind,
         table: Table,
         name: &str,
-    ) -> Result<(), SharingError> {
+    ) -> Result<(), LinkError> {
         let links = self.shared.store.of(kind).links;
         for key in self.txn.keys(table, &[])? {
             report.examined()?;
@@ -166,7 +163,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    fn usage(&self, report: &mut Report<'_>, kind: LinkKind) -> Result<(), SharingError> {
+    fn usage(&self, report: &mut Report<'_>, kind: LinkKind) -> Result<(), LinkError> {
         let tables = self.shared.store.of(kind);
         for entry in self.txn.scan(tables.usage, &[])? {
             report.examined()?;
@@ -183,7 +180,7 @@ impl Snapshot<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::SharingPolicy;
+    use crate::policy::LinkPolicy;
     use crate::types::link::{Disposition, LinkObject, NewLink};
     use cairn_model::{BucketName, ObjectKey, SystemClock};
     use futures_lite::future::block_on;
@@ -203,7 +200,7 @@ mod tests {
     #[test]
     fn a_missing_record_is_found() {
         let folder = cairn_tables::testing::unmade_store();
-        let policy = SharingPolicy::default();
+        let policy = LinkPolicy::default();
         let opened = crate::store::open(folder.path(), [7; 16], b"master", policy, Arc::new(SystemClock));
         let (shared, writer) = opened.expect("opens");
         let create = || {

@@ -20,5 +20,5 @@ pub(crate) use record::LinkRecord;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use record::check_fuzzed as check_fuzzed_record;
 pub(crate) use seal::derive_unlock_key;
-pub(crate) use state::Shared;
+pub(crate) use state::LinkState;
 pub(crate) use writer::open;

@@ -1,8 +1,8 @@
 //! Lists of links: those of an object, and pages over all of them.
 
 use super::record::{self, LinkRecord, id_of};
-use super::state::Shared;
-use crate::error::SharingError;
+use super::state::LinkState;
+use crate::error::LinkError;
 use crate::limits::{LINKS_PER_OBJECT_MAX, PAGE_RECORDS_READ_MAX, TXN_RECORDS_READ_MAX};
 use crate::types::id::{ID_BYTES, LinkId};
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
@@ -31,13 +31,13 @@ pub struct LinkPage<T> {
     pub next: Option<LinkId>,
 }
 
-impl Shared {
+impl LinkState {
     /// Returns the ids of an object's links, the oldest first, at most one more than are allowed.
     pub(super) fn ids_of_object(
         &self,
         kind: LinkKind,
         object: &LinkObject,
-    ) -> Result<Vec<LinkId>, SharingError> {
+    ) -> Result<Vec<LinkId>, LinkError> {
         let prefix = record::object_prefix(object);
         let txn = self.store.read()?;
         let mut ids = Vec::new();
@@ -52,7 +52,7 @@ impl Shared {
     }
 
     /// Returns the links of an object, the newest first. Blocks for up to a millisecond or two.
-    pub(crate) fn links_of_object<T: LinkRecord>(&self, object: &LinkObject) -> Result<Vec<T>, SharingError> {
+    pub(crate) fn links_of_object<T: LinkRecord>(&self, object: &LinkObject) -> Result<Vec<T>, LinkError> {
         let mut links = Vec::new();
         for id in self.ids_of_object(T::KIND, object)?.into_iter().rev() {
             // One that was deleted in the meantime is left out, and a key with the same hash is another object.
@@ -62,7 +62,7 @@ impl Shared {
     }
 
     /// Returns a page of links. Reads a bounded number of records. Blocks.
-    pub(crate) fn page<T: LinkRecord>(&self, query: &LinkQuery) -> Result<LinkPage<T>, SharingError> {
+    pub(crate) fn page<T: LinkRecord>(&self, query: &LinkQuery) -> Result<LinkPage<T>, LinkError> {
         let mut page = LinkPage { links: Vec::new(), next: query.before };
         let mut examined = 0;
         while examined < PAGE_RECORDS_READ_MAX {
@@ -98,7 +98,7 @@ impl Shared {
         kind: LinkKind,
         bucket_id: Option<u64>,
         before: Option<LinkId>,
-    ) -> Result<Vec<LinkId>, SharingError> {
+    ) -> Result<Vec<LinkId>, LinkError> {
         let tables = self.store.of(kind);
         let (table, prefix) = match bucket_id {
             Some(bucket_id) => (tables.by_bucket, bucket_id.to_be_bytes().to_vec()),

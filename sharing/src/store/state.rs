@@ -4,8 +4,8 @@ use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};
 use super::seal::TokenKey;
 use super::usage::UsageCache;
-use crate::error::SharingError;
-use crate::policy::SharingPolicy;
+use crate::error::LinkError;
+use crate::policy::LinkPolicy;
 use crate::types::id::LinkId;
 use crate::types::link::LinkKind;
 use crate::types::token::{CapabilityToken, TokenHash};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Shared by the threads of the store.
-pub(crate) struct Shared {
+pub(crate) struct LinkState {
     pub(crate) store: LinkStore,
-    pub(crate) policy: SharingPolicy,
+    pub(crate) policy: LinkPolicy,
     pub(super) sealing: TokenKey,
     clock: Arc<dyn Clock>,
     highest_time: HighestTime,
@@ -28,14 +28,14 @@ pub(crate) struct Shared {
     closing: AtomicBool,
 }
 
-fn damaged(kind: LinkKind, id: LinkId) -> SharingError {
-    SharingError::failed(format!("the record of {} {id} has an unknown form", kind.name()))
+fn damaged(kind: LinkKind, id: LinkId) -> LinkError {
+    LinkError::failed(format!("the record of {} {id} has an unknown form", kind.name()))
 }
 
-impl Shared {
+impl LinkState {
     pub(super) fn new(
         store: LinkStore,
-        policy: SharingPolicy,
+        policy: LinkPolicy,
         sealing: TokenKey,
         clock: Arc<dyn Clock>,
         counts: [u64; LinkKind::ALL.len()],
@@ -67,7 +67,7 @@ impl Shared {
     }
 
     /// Reads a link with its counted downloads.
-    pub(crate) fn get<T: LinkRecord>(&self, id: LinkId) -> Result<Option<T>, SharingError> {
+    pub(crate) fn get<T: LinkRecord>(&self, id: LinkId) -> Result<Option<T>, LinkError> {
         // Before the transaction: a count leaves the cache after it became durable.
         let cached = self.usage.get(T::KIND, id);
         let txn = self.store.read()?;
@@ -77,16 +77,16 @@ impl Shared {
     }
 
     /// Finds the link of a token, with its counted downloads.
-    pub(crate) fn find<T: LinkRecord>(&self, hash: &TokenHash) -> Result<Option<T>, SharingError> {
+    pub(crate) fn find<T: LinkRecord>(&self, hash: &TokenHash) -> Result<Option<T>, LinkError> {
         let txn = self.store.read()?;
         let Some(found) = txn.get(self.store.tokens, &hash.0)? else { return Ok(None) };
         let (kind, id) = record::decode_token_body(found.version, found.body)
-            .ok_or_else(|| SharingError::failed("the record of a token has an unknown form"))?;
+            .ok_or_else(|| LinkError::failed("the record of a token has an unknown form"))?;
         if kind != T::KIND {
             return Ok(None);
         }
-        let Some(mut link) = self.read_link::<T>(&txn, id)? else {
-            return Err(SharingError::failed(format!("the {} {id} of a token is missing", kind.name())));
+        let Some((mut link, _)) = self.read::<T>(&txn, id)? else {
+            return Err(LinkError::failed(format!("the {} {id} of a token is missing", kind.name())));
         };
         // The count may be flushed between the two reads and then is too low. Limits are enforced on the writer thread.
         self.fill_usage(&txn, self.usage.get(kind, id), &mut link)?;
@@ -94,12 +94,12 @@ impl Shared {
     }
 
     /// Returns the token of a link.
-    pub(crate) fn token<T: LinkRecord>(&self, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
+    pub(crate) fn token<T: LinkRecord>(&self, id: LinkId) -> Result<Option<CapabilityToken>, LinkError> {
         let txn = self.store.read()?;
         let Some((_, stored)) = self.read::<T>(&txn, id)? else { return Ok(None) };
         let opened = self.sealing.open(T::KIND, id, &stored.sealed);
         opened.map(Some).ok_or_else(|| {
-            SharingError::failed(format!("the sealed token of {} {id} cannot be opened", T::KIND.name()))
+            LinkError::failed(format!("the sealed token of {} {id} cannot be opened", T::KIND.name()))
         })
     }
 
@@ -108,16 +108,9 @@ impl Shared {
         &self,
         txn: &ReadTxn<'_>,
         id: LinkId,
-    ) -> Result<Option<(T, StoredToken)>, SharingError> {
+    ) -> Result<Option<(T, StoredToken)>, LinkError> {
         let Some(found) = txn.get(self.store.of(T::KIND).links, &id.0)? else { return Ok(None) };
         let decoded = record::decode(id, found.version, found.body);
-        decoded.map(Some).ok_or_else(|| damaged(T::KIND, id))
-    }
-
-    /// As [`Self::read`], without the token.
-    fn read_link<T: LinkRecord>(&self, txn: &ReadTxn<'_>, id: LinkId) -> Result<Option<T>, SharingError> {
-        let Some(found) = txn.get(self.store.of(T::KIND).links, &id.0)? else { return Ok(None) };
-        let decoded = record::decode_link(id, found.version, found.body);
         decoded.map(Some).ok_or_else(|| damaged(T::KIND, id))
     }
 
@@ -127,7 +120,7 @@ impl Shared {
         txn: &ReadTxn<'_>,
         cached: Option<Usage>,
         link: &mut T,
-    ) -> Result<(), SharingError> {
+    ) -> Result<(), LinkError> {
         let id = link.link().id;
         let usage = match cached {
             Some(usage) => usage,
@@ -143,7 +136,7 @@ impl Shared {
         txn: &ReadTxn<'_>,
         kind: LinkKind,
         id: LinkId,
-    ) -> Result<Usage, SharingError> {
+    ) -> Result<Usage, LinkError> {
         match txn.get(self.store.of(kind).usage, &id.0)? {
             Some(found) => Usage::decode(found.version, found.body).ok_or_else(|| damaged(kind, id)),
             None => Ok(Usage::default()),
@@ -151,7 +144,7 @@ impl Shared {
     }
 
     /// Counts a download, to be written later. Returns whether it was counted: not if too many counts wait.
-    pub(crate) fn count_in_memory(&self, kind: LinkKind, id: LinkId) -> Result<bool, SharingError> {
+    pub(crate) fn count_in_memory(&self, kind: LinkKind, id: LinkId) -> Result<bool, LinkError> {
         let stored = || {
             let txn = self.store.read()?;
             self.stored_usage(&txn, kind, id)

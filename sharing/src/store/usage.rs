@@ -7,7 +7,7 @@
 //! afterwards, never sees an older count.
 
 use super::record::Usage;
-use crate::error::SharingError;
+use crate::error::LinkError;
 use crate::limits::{USAGE_BATCH_MAX, USAGE_ENTRIES_MAX};
 use crate::types::id::LinkId;
 use crate::types::link::LinkKind;
@@ -39,9 +39,9 @@ impl UsageCache {
         kind: LinkKind,
         id: LinkId,
         now: Timestamp,
-        stored: impl FnOnce() -> Result<Usage, SharingError>,
+        stored: impl FnOnce() -> Result<Usage, LinkError>,
         is_allowed: impl FnOnce(Usage) -> bool,
-    ) -> Result<bool, SharingError> {
+    ) -> Result<bool, LinkError> {
         let mut entries = self.lock();
         let before = match entries.get(&(kind, id)) {
             Some(usage) => *usage,

@@ -5,9 +5,9 @@
 use super::changes::Changes;
 use super::environment::LinkStore;
 use super::seal::TokenKey;
-use super::state::Shared;
+use super::state::LinkState;
 use crate::limits::{CHANGES_WAITING_MAX, USAGE_INTERVAL};
-use crate::policy::SharingPolicy;
+use crate::policy::LinkPolicy;
 use crate::schema::SCHEMA;
 use crate::types::link::LinkKind;
 use cairn_model::Clock;
@@ -24,13 +24,13 @@ pub(crate) fn open(
     folder: &Path,
     store: [u8; 16],
     master_key: &[u8],
-    policy: SharingPolicy,
+    policy: LinkPolicy,
     clock: Arc<dyn Clock>,
-) -> Result<(Arc<Shared>, Writer<Changes>), StoreOpenError> {
+) -> Result<(Arc<LinkState>, Writer<Changes>), StoreOpenError> {
     let key = TokenKey::derive(master_key, store);
     let opened = LinkStore::open(folder, store)?;
     let counts = opened.load()?;
-    let shared = Arc::new(Shared::new(opened, policy, key, clock, counts));
+    let shared = Arc::new(LinkState::new(opened, policy, key, clock, counts));
     let changes = Changes { shared: Arc::clone(&shared) };
     let writer =
         Writer::start("sharing-writer", &SCHEMA, CHANGES_WAITING_MAX, move |queue| run(changes, &queue))

@@ -3,7 +3,7 @@
 use cairn_api::{CreateEmbed, EmbedVersion, UpdateEmbed};
 use cairn_model::VersionName;
 use cairn_sharing::{
-    Disposition, Embed, EmbedChange, LinkKind, MediaClass, NewEmbed, ORIGINS_MAX, SharingError, WebOrigin,
+    Disposition, Embed, EmbedChange, LinkError, LinkKind, MediaClass, NewEmbed, ORIGINS_MAX, WebOrigin,
 };
 use http::StatusCode;
 
@@ -37,7 +37,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let request: CreateEmbed = call.json().await?;
     let sharing = call.sharing()?;
     if !sharing.policy().embeds_enabled {
-        return Err(SharingError::EmbedsDisabled.into());
+        return Err(LinkError::EmbedsDisabled.into());
     }
     let version = request.version.as_ref().map(pinned).transpose()?.flatten();
     let disposition = request.disposition.as_deref().map(disposition).transpose()?;

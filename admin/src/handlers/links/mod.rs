@@ -14,7 +14,7 @@ use std::sync::Arc;
 use cairn_api::{LinkUrl, Nothing, SharingSettings};
 use cairn_engine::EngineError;
 use cairn_model::{u64_of, usize_of};
-use cairn_sharing::{LinkId, LinkObject, LinkQuery, LinkStatus, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX, Sharing};
+use cairn_sharing::{LinkId, LinkObject, LinkQuery, LinkStatus, Links, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX};
 use http::StatusCode;
 
 use crate::call::Call;
@@ -30,7 +30,7 @@ impl Call<'_, '_> {
     ///
     /// # Errors
     /// `NOT_READY` when no store is open.
-    pub(crate) fn sharing(&self) -> Result<&Arc<Sharing>, AdminError> {
+    pub(crate) fn sharing(&self) -> Result<&Arc<Links>, AdminError> {
         Ok(&self.context.open()?.sharing)
     }
 

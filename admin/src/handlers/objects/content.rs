@@ -7,13 +7,14 @@
 use cairn_engine::{Attributes, ObjectInfo};
 use cairn_http1::attachment;
 use cairn_model::{Clock as _, SystemClock};
+use cairn_net::ResponseBody;
 use cairn_transfer::{ReadPlan, ValidatorHeaders, stored_content_type, stored_header};
 
 use super::object_ref::ObjectRef;
 use super::source::stream;
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::reply::{ChangeRecord, Reply, ReplyBody};
+use crate::reply::{ChangeRecord, Reply};
 
 /// The header that stops browsers from running scripts in an object.
 pub(crate) const SANDBOX: (&str, &str) = ("content-security-policy", "sandbox");
@@ -29,7 +30,7 @@ pub(crate) async fn content(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let headers = headers?;
     let range = plan.range();
     let body = if plan == ReadPlan::NotModified {
-        ReplyBody::None
+        ResponseBody::Empty
     } else {
         stream(&call, &source, object, range.end - range.start).await?
     };

@@ -1,12 +1,12 @@
 //! The content of an object as the body of a response.
 
 use cairn_engine::OpenObject;
+use cairn_net::ResponseBody;
 use cairn_transfer::StartedPayload;
 
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::reply::ReplyBody;
 
 /// Returns a response body with the `length` bytes that `object` was opened for.
 ///
@@ -20,14 +20,14 @@ pub(crate) async fn stream(
     source: &ObjectRef,
     object: OpenObject,
     length: u64,
-) -> Result<ReplyBody, AdminError> {
+) -> Result<ResponseBody, AdminError> {
     if length == 0 {
-        return Ok(ReplyBody::Full(Vec::new()));
+        return Ok(ResponseBody::Full(Vec::new()));
     }
     if *call.head.method() == http::Method::HEAD {
-        return Ok(ReplyBody::Omitted(length));
+        return Ok(ResponseBody::Omitted { length: Some(length) });
     }
     let payload = StartedPayload::start(object).await.map_err(|error| source.read_error(call, error))?;
     let audit = call.read_audit();
-    Ok(ReplyBody::Stream { length, source: payload.into_source(move |cause| audit.failed(cause)) })
+    Ok(ResponseBody::Stream { length, source: payload.into_source(move |cause| audit.failed(cause)) })
 }

@@ -4,8 +4,9 @@
 //! client that is not a browser can send any value. So this keeps an embed off other sites. It does not hide the content from
 //! a client that has the URL.
 
-use super::refusal::Refusal;
+use super::refusals;
 use crate::denied::DeniedReason;
+use crate::public::refusal::Refusal;
 use crate::types::embed::Embed;
 use crate::types::origin::WebOrigin;
 use cairn_http1::RequestHead;
@@ -29,10 +30,7 @@ const REFUSED_DESTINATIONS: [&[u8]; 10] = [
 ///
 /// # Errors
 /// A refusal that says what the page's author can do.
-pub(super) fn check_page<'e>(
-    head: &RequestHead,
-    embed: &'e Embed,
-) -> Result<Option<&'e WebOrigin>, Box<Refusal>> {
+pub(super) fn check_page<'e>(head: &RequestHead, embed: &'e Embed) -> Result<Option<&'e WebOrigin>, Refusal> {
     let allowed = &embed.allowed_origins;
     let mut origins = head.header_values("origin");
     if let Some(origin) = origins.next() {
@@ -74,8 +72,8 @@ fn not_allowed(origin: Option<WebOrigin>) -> String {
     )
 }
 
-fn refused(text: String) -> Box<Refusal> {
-    Refusal::forbidden(DeniedReason::Origin, "FORBIDDEN", text)
+fn refused(text: String) -> Refusal {
+    refusals::forbidden(DeniedReason::Origin, text)
 }
 
 /// Refuses requests for content that the browser would run. Browsers without `Sec-Fetch-Dest` are stopped by the headers of the
@@ -83,13 +81,12 @@ fn refused(text: String) -> Box<Refusal> {
 ///
 /// # Errors
 /// A refusal that names the use.
-pub(super) fn check_destination(head: &RequestHead) -> Result<(), Box<Refusal>> {
+pub(super) fn check_destination(head: &RequestHead) -> Result<(), Refusal> {
     let refused = |value: &[u8]| REFUSED_DESTINATIONS.into_iter().find(|name| *name == value);
     match head.header_values("sec-fetch-dest").find_map(refused) {
         None => Ok(()),
-        Some(destination) => Err(Refusal::forbidden(
+        Some(destination) => Err(refusals::forbidden(
             DeniedReason::Destination,
-            "FORBIDDEN",
             format!(
                 "An embed cannot be used as {}. Use img, video or audio.",
                 String::from_utf8_lossy(destination)

@@ -1,8 +1,9 @@
 //! The words of the pages, in English and German.
 
+use crate::denied::DeniedReason;
 use crate::public::negotiation::Language;
-use crate::types::link::LinkStatus;
 use crate::types::media_type::MediaClass;
+use cairn_http1::StatusCode;
 
 /// Fixed words of the pages.
 pub(crate) struct Texts {
@@ -114,8 +115,12 @@ pub(crate) fn too_many_attempts(seconds: u64, language: Language) -> String {
 pub(crate) enum Message {
     /// No share has this URL.
     NotFound,
-    /// The share cannot be used any more.
-    Gone(LinkStatus),
+    /// The share was revoked.
+    Revoked,
+    /// The share was downloaded as often as allowed.
+    Exhausted,
+    /// The share has expired.
+    Expired,
     /// The object does not exist any more.
     ObjectMissing,
     /// The service cannot answer now.
@@ -125,6 +130,19 @@ pub(crate) enum Message {
 }
 
 impl Message {
+    /// Returns the message of a refusal with this reason and status.
+    pub(crate) fn of(reason: Option<DeniedReason>, status: StatusCode) -> Self {
+        match reason {
+            Some(DeniedReason::NotFound) => Self::NotFound,
+            Some(DeniedReason::Revoked) => Self::Revoked,
+            Some(DeniedReason::Exhausted) => Self::Exhausted,
+            Some(DeniedReason::Expired) => Self::Expired,
+            Some(DeniedReason::ObjectMissing) => Self::ObjectMissing,
+            _ if status.is_server_error() => Self::Unavailable,
+            _ => Self::Unusable,
+        }
+    }
+
     /// Returns the title, and what it means for the visitor.
     pub(crate) const fn words(self, language: Language) -> (&'static str, &'static str) {
         let (english, german) = match self {
@@ -138,14 +156,14 @@ impl Message {
                     "Prüfen Sie, ob die Adresse vollständig ist. Vielleicht wurde der Link auch gelöscht.",
                 ),
             ),
-            Self::Gone(LinkStatus::Revoked) => (
+            Self::Revoked => (
                 ("Link revoked", "The link was revoked. Ask the person who sent it for a new one."),
                 (
                     "Link widerrufen",
                     "Der Link wurde widerrufen. Bitten Sie die Person, die ihn geschickt hat, um einen neuen.",
                 ),
             ),
-            Self::Gone(LinkStatus::Exhausted) => (
+            Self::Exhausted => (
                 (
                     "Download limit reached",
                     "The file was downloaded as often as allowed. Ask the person who sent the link for a new one.",
@@ -156,7 +174,7 @@ impl Message {
                      hat, um einen neuen.",
                 ),
             ),
-            Self::Gone(_) => (
+            Self::Expired => (
                 ("Link expired", "The link has expired. Ask the person who sent it for a new one."),
                 (
                     "Link abgelaufen",

@@ -3,15 +3,16 @@
 //! The content is untrusted, and the console has the same origin. So a browser runs nothing in it: only images of pixels,
 //! video, audio, PDF and plain text are shown, everything else is downloaded, and types are never guessed.
 
-use super::refusal::Refusal;
-use super::reply::ShareReply;
+use super::refusals;
 use super::visit::Visit;
+use crate::links::Download;
 use crate::public::read_audit::ReadAudit;
-use crate::sharing::Download;
+use crate::public::refusal::Refusal;
+use crate::public::reply::Reply;
 use crate::types::link::{Disposition, LinkKind, LinkStatus};
 use crate::types::media_type::MediaClass;
 use cairn_engine::{Attributes, EngineError, ObjectInfo};
-use cairn_http1::{attachment, inline};
+use cairn_http1::{ResponseHead, attachment, inline};
 use cairn_net::ResponseBody;
 use cairn_observe::DataEvents;
 use cairn_transfer::{ReadPlan, StartedPayload, ValidatorHeaders, stored_content_type, stored_header};
@@ -42,38 +43,38 @@ const PROGRAMS: [&str; 11] = [
 ];
 
 /// Returns whether a request may be answered although the share is exhausted: its visitor continues a download that was
-/// counted. [`crate::Sharing::begin_share_download`] decides.
+/// counted. [`crate::Links::begin_share_download`] decides.
 pub(crate) fn may_continue(visit: &Visit<'_>) -> bool {
     !visit.is_head() && visit.request.head.header("range").is_some()
 }
 
 /// Answers a request for the content. The share is active, or exhausted and [`may_continue`].
-pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
+pub(crate) async fn content(visit: &Visit<'_>) -> Result<Reply, Refusal> {
     let head = &visit.request.head;
     if head.header_str("sec-fetch-dest").is_some_and(|used| PROGRAMS.contains(&used)) {
-        return Err(Refusal::Destination);
+        return Err(refusals::destination());
     }
     if head.header_str("sec-purpose").is_some_and(|purpose| purpose.starts_with("prefetch")) {
-        return Err(Refusal::Prefetch);
+        return Err(refusals::prefetch());
     }
     let visitor = visit.visitor()?;
-    let (share, links) = (visit.share, visit.links);
+    let (share, public) = (visit.share, visit.public);
     let object = &share.link.object;
-    let bucket = links.bucket_of(object)?;
-    let is_exhausted = share.status_at(links.sharing.now()) == LinkStatus::Exhausted;
-    let opened = links.engine.open_object(&bucket, &object.key, object.version, |info| {
-        let plan = ReadPlan::of(head, info, links.sharing.now());
+    let bucket = public.bucket_of(object).map_err(refusals::of_engine)?;
+    let is_exhausted = share.status_at(public.links.now()) == LinkStatus::Exhausted;
+    let opened = public.engine.open_object(&bucket, &object.key, object.version, |info| {
+        let plan = ReadPlan::of(head, info, public.links.now());
         let planned = if is_exhausted && !matches!(plan, ReadPlan::Part(_)) {
-            Err(Refusal::Gone(LinkStatus::Exhausted))
+            Err(refusals::gone(LinkStatus::Exhausted))
         } else {
-            response_headers(visit, &plan, info)
+            response_head(visit, &plan, info)
         };
         let range = if visit.is_head() || planned.is_err() { 0..0 } else { plan.range() };
         (range, (plan, planned))
     });
     let (opened, (plan, headers)) = opened.map_err(|error| refuse_read(visit, error))?;
-    let headers = headers?;
-    let (status, range) = (plan.status(), plan.range());
+    let head = headers?;
+    let range = plan.range();
     let length = range.end - range.start;
     let body = if plan == ReadPlan::NotModified {
         ResponseBody::Omitted { length: None }
@@ -83,9 +84,10 @@ pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
         ResponseBody::Full(Vec::new())
     } else {
         let payload = StartedPayload::start(opened).await.map_err(|error| refuse_read(visit, error))?;
-        match links.sharing.begin_share_download(share, visitor, range.start > 0).await? {
+        let begun = public.links.begin_share_download(share, visitor, range.start > 0).await;
+        match begun.map_err(refusals::of_store)? {
             Download::Allowed => {}
-            Download::Refused(status) => return Err(Refusal::Gone(status)),
+            Download::Refused(status) => return Err(refusals::gone(status)),
         }
         payload.into_body(length, || {
             let audit = read_audit(visit);
@@ -93,49 +95,46 @@ pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
         })
     };
     record_read(visit).await?;
-    Ok(ShareReply { status, headers, body })
+    Ok(Reply { head, body })
 }
 
 /// Records that a visitor saw the object, if reads of objects are recorded (`audit.data_events`).
 pub(crate) async fn record_read(visit: &Visit<'_>) -> Result<(), Refusal> {
-    if visit.links.audit.data_events() < DataEvents::All {
+    if visit.public.audit.data_events() < DataEvents::All {
         return Ok(());
     }
     let recorded = read_audit(visit).record_read().await;
-    recorded.map_err(|_| Refusal::NotReady("the audit trail cannot record the request"))
+    recorded.map_err(|_| refusals::not_ready("the audit trail cannot record the request"))
 }
 
-fn response_headers(
-    visit: &Visit<'_>,
-    plan: &ReadPlan,
-    info: &ObjectInfo,
-) -> Result<Vec<(&'static str, String)>, Refusal> {
+fn response_head(visit: &Visit<'_>, plan: &ReadPlan, info: &ObjectInfo) -> Result<ResponseHead, Refusal> {
     let ValidatorHeaders { etag, last_modified } = ValidatorHeaders::of(info);
-    let mut headers = vec![("etag", etag), ("last-modified", last_modified)];
+    let mut head = ResponseHead::new(plan.status());
+    head.header("etag", etag).header("last-modified", last_modified);
     match plan {
-        ReadPlan::PreconditionFailed(_) => return Err(Refusal::PreconditionFailed),
-        ReadPlan::Unsatisfiable { size } => return Err(Refusal::RangeNotSatisfiable(*size)),
-        ReadPlan::NotModified => return Ok(headers),
+        ReadPlan::PreconditionFailed(_) => return Err(refusals::precondition_failed()),
+        ReadPlan::Unsatisfiable { size } => return Err(refusals::range(*size)),
+        ReadPlan::NotModified => return Ok(head),
         ReadPlan::Whole { .. } => {}
-        ReadPlan::Part(part) => headers.push(("content-range", part.content_range())),
+        ReadPlan::Part(part) => {
+            head.header("content-range", part.content_range());
+        }
     }
     let share = visit.share;
     let (content_type, class) = sent_type(&info.attributes);
     let key = share.link.object.key.to_string();
     let is_inline = share.disposition == Disposition::Inline && class != MediaClass::Other;
-    headers.extend([
-        ("content-type", content_type),
-        ("content-disposition", if is_inline { inline(&key) } else { attachment(&key) }),
-        ("accept-ranges", "bytes".to_owned()),
-        ("content-security-policy", security_policy(class).to_owned()),
-    ]);
+    head.header("content-type", content_type)
+        .header("content-disposition", if is_inline { inline(&key) } else { attachment(&key) })
+        .header("accept-ranges", "bytes")
+        .header("content-security-policy", security_policy(class));
     // Without these headers, clients would misinterpret the bytes.
     for name in ["content-encoding", "content-language"] {
         if let Some(value) = stored_header(&info.attributes, name) {
-            headers.push((name, String::from_utf8_lossy(value).into_owned()));
+            head.header(name, value);
         }
     }
-    Ok(headers)
+    Ok(head)
 }
 
 const fn security_policy(class: MediaClass) -> &'static str {
@@ -154,7 +153,7 @@ fn sent_type(attributes: &Attributes) -> (String, MediaClass) {
 }
 
 fn read_audit(visit: &Visit<'_>) -> ReadAudit {
-    let (audit, operation) = (&visit.links.audit, visit.page.operation());
+    let (audit, operation) = (&visit.public.audit, visit.page.operation());
     ReadAudit::new(audit, visit.request, operation, LinkKind::Share, &visit.share.link)
         .with_request_id(visit.id)
 }
@@ -163,9 +162,9 @@ fn read_audit(visit: &Visit<'_>) -> ReadAudit {
 fn refuse_read(visit: &Visit<'_>, error: EngineError) -> Refusal {
     if let EngineError::Corrupt(_) | EngineError::Io(_) = error {
         read_audit(visit).failed(&error.to_string());
-        return Refusal::Internal;
+        return refusals::internal();
     }
-    error.into()
+    refusals::of_engine(error)
 }
 
 #[cfg(test)]

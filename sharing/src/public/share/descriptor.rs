@@ -2,69 +2,58 @@
 
 use super::content::record_read;
 use super::path::SharePage;
-use super::refusal::Refusal;
-use super::reply::ShareReply;
 use super::visit::{Access, Visit};
+use super::{refusals, reply};
 use crate::public::negotiation::{Language, prefers_page};
 use crate::public::page::{FileView, render_locked};
+use crate::public::refusal::Refusal;
+use crate::public::reply::Reply;
 use crate::types::link::Disposition;
 use crate::types::media_type::MediaClass;
+use cairn_api::ShareDescriptor;
 use cairn_engine::{ChecksumAlgorithm, ChecksumKind, ObjectInfo};
-use cairn_http1::{StatusCode, file_name, iso8601_millis};
+use cairn_http1::{StatusCode, file_name};
 use cairn_transfer::stored_content_type;
-use serde::Serialize;
-
-/// The JSON form. Nothing about the object is known before the password was given.
-#[derive(Serialize)]
-struct Descriptor {
-    name: Option<String>,
-    size: Option<u64>,
-    content_type: Option<String>,
-    last_modified: Option<String>,
-    expires_at: Option<String>,
-    password_required: bool,
-    unlocked: bool,
-    content_url: Option<String>,
-}
 
 /// Answers a request for a usable share.
-pub(crate) async fn descriptor(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
+pub(crate) async fn descriptor(visit: &Visit<'_>) -> Result<Reply, Refusal> {
     let is_page = prefers_page(&visit.request.head);
     let language = Language::of(&visit.request.head);
     let link = &visit.share.link;
-    let mut descriptor = Descriptor {
+    let mut descriptor = ShareDescriptor {
         name: None,
         size: None,
         content_type: None,
         last_modified: None,
-        expires_at: link.expires_at.map(|time| iso8601_millis(time.0)),
+        expires_at: link.expires_at.map(Into::into),
         password_required: visit.share.is_password_protected(),
         unlocked: false,
         content_url: None,
     };
     if visit.access() == Access::Locked {
         if !is_page {
-            return ShareReply::json(&descriptor);
+            return reply::json(&descriptor);
         }
         let unlock = visit.relative_url(SharePage::Unlock);
         let page = render_locked(language, &unlock, None, is_without_cookies(visit));
-        return Ok(ShareReply::page(StatusCode::OK, language, page));
+        return Ok(reply::page(StatusCode::OK, language, page));
     }
-    let bucket = visit.links.bucket_of(&link.object)?;
-    let info = visit.links.engine.head_object(&bucket, &link.object.key, link.object.version)?;
+    let bucket = visit.public.bucket_of(&link.object).map_err(refusals::of_engine)?;
+    let info = visit.public.engine.head_object(&bucket, &link.object.key, link.object.version);
+    let info = info.map_err(refusals::of_engine)?;
     record_read(visit).await?;
     let name = file_name(&link.object.key.to_string());
     if is_page {
         let page = file_view(visit, name, &info).render(language);
-        return Ok(ShareReply::page(StatusCode::OK, language, page));
+        return Ok(reply::page(StatusCode::OK, language, page));
     }
     descriptor.name = Some(name);
     descriptor.size = Some(info.size);
     descriptor.content_type = Some(stored_content_type(&info.attributes));
-    descriptor.last_modified = Some(iso8601_millis(info.last_modified.0));
+    descriptor.last_modified = Some(info.last_modified.into());
     descriptor.unlocked = true;
     descriptor.content_url = Some(format!("{}/content", visit.url()));
-    ShareReply::json(&descriptor)
+    reply::json(&descriptor)
 }
 
 /// Returns whether the browser may have left out the cookie because a page of another site led here (`SameSite=Strict`).

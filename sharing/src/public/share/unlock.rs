@@ -5,34 +5,22 @@
 
 use super::cookie;
 use super::path::SharePage;
-use super::refusal::Refusal;
-use super::reply::ShareReply;
 use super::visit::Visit;
+use super::{refusals, reply};
 use crate::password::unlock_token::Unlock;
-use cairn_http1::{RequestHead, StatusCode, iso8601_millis, query_pairs};
+use crate::public::refusal::Refusal;
+use crate::public::reply::Reply;
+use cairn_api::{UnlockShare, UnlockedShare};
+use cairn_http1::{RequestHead, StatusCode, query_pairs};
 use cairn_model::u64_of;
 use cairn_net::{BodyError, RequestBody};
 use cairn_observe::{AuditResult, Source};
-use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 /// Longest body: an encoded password of the greatest length, and some names.
 const BODY_BYTES_MAX: usize = 4096;
 /// The type of the bodies of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UnlockBody {
-    password: String,
-}
-
-#[derive(Serialize)]
-struct UnlockedBody<'a> {
-    unlocked: bool,
-    unlock_token: &'a str,
-    expires_at: String,
-}
 
 /// Returns whether the body of a request is a form.
 pub(crate) fn is_form(head: &RequestHead) -> bool {
@@ -41,44 +29,45 @@ pub(crate) fn is_form(head: &RequestHead) -> bool {
 }
 
 /// Answers an unlock of a usable share.
-pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Result<ShareReply, Refusal> {
+pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Result<Reply, Refusal> {
     let head = &visit.request.head;
     // Other sites could otherwise use up the attempts of their visitors.
     if head.header_str("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none")) {
-        return Err(Refusal::CrossSite);
+        return Err(refusals::cross_site());
     }
     let is_form = is_form(head);
     let bytes = read_body(body).await?;
     let password = if is_form { form_password(&bytes)? } else { json_password(&bytes)? };
     let (share, client) = (visit.share, visit.request.client);
-    let Unlock { token, expires_at } = match visit.links.sharing.unlock(share, password, client).await {
+    let Unlock { token, expires_at } = match visit.public.links.unlock(share, password, client).await {
         Ok(unlock) => unlock,
         Err(error) => {
-            let refusal = Refusal::from(error);
-            if refusal.reason().is_some() {
-                let detail = refusal.code().to_owned();
+            let refusal = refusals::of_unlock(error);
+            if refusal.reason.is_some() {
+                let detail = refusal.code.to_owned();
                 let id = share.link.id.to_string();
                 visit.audit(Source::Client(client), AuditResult::Denied, id, detail);
             }
             return Err(refusal);
         }
     };
-    let base_url = visit.links.sharing.policy().share_base_url.as_deref();
+    let base_url = visit.public.links.policy().share_base_url.as_deref();
     let (prefix, is_secure) = cookie::place(base_url, head.header_str("host"), visit.request.is_secure);
     let path = format!("{prefix}/s/{}", visit.token.expose());
     let set_cookie = cookie::set(share.link.id, &token, &path, is_secure);
-    let reply = if is_form {
-        ShareReply::see_other(visit.relative_url(SharePage::Descriptor))
+    let mut reply = if is_form {
+        reply::see_other(&visit.relative_url(SharePage::Descriptor))
     } else {
-        let expires_at = iso8601_millis(expires_at.0);
-        ShareReply::json(&UnlockedBody { unlocked: true, unlock_token: &token, expires_at })?
+        let (unlock_token, expires_at) = (token.to_string(), expires_at.into());
+        reply::json(&UnlockedShare { unlocked: true, unlock_token, expires_at })?
     };
-    Ok(reply.header("set-cookie", set_cookie))
+    reply.head.header("set-cookie", set_cookie);
+    Ok(reply)
 }
 
 async fn read_body(body: &mut RequestBody<'_>) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let too_large =
-        Refusal::Invalid(StatusCode::PAYLOAD_TOO_LARGE, "the body of an unlock has at most 4096 bytes");
+        refusals::invalid(StatusCode::PAYLOAD_TOO_LARGE, "the body of an unlock has at most 4096 bytes");
     if body.remaining() > u64_of(BODY_BYTES_MAX) {
         return Err(too_large);
     }
@@ -90,9 +79,9 @@ async fn read_body(body: &mut RequestBody<'_>) -> Result<Zeroizing<Vec<u8>>, Ref
     while length < bytes.len() {
         let count = body.read(&mut bytes[length..]).await.map_err(|error| match error {
             BodyError::TimedOut => {
-                Refusal::Invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
+                refusals::invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
             }
-            _ => Refusal::Invalid(StatusCode::BAD_REQUEST, "the body is incomplete or malformed"),
+            _ => refusals::invalid(StatusCode::BAD_REQUEST, "the body is incomplete or malformed"),
         })?;
         if count == 0 {
             bytes.truncate(length);
@@ -107,16 +96,18 @@ async fn read_body(body: &mut RequestBody<'_>) -> Result<Zeroizing<Vec<u8>>, Ref
 fn json_password(body: &[u8]) -> Result<Zeroizing<String>, Refusal> {
     // serde would also accept an array of the values.
     let is_object = body.trim_ascii_start().starts_with(b"{");
-    let read = serde_json::from_slice::<UnlockBody>(body).ok().filter(|_| is_object);
-    read.map(|body| Zeroizing::new(body.password)).ok_or(Refusal::Invalid(
-        StatusCode::BAD_REQUEST,
-        "the body must be a JSON object with the member password, which is a string, and no other member",
-    ))
+    let read = serde_json::from_slice::<UnlockShare>(body).ok().filter(|_| is_object);
+    read.map(|body| Zeroizing::new(body.password)).ok_or_else(|| {
+        refusals::invalid(
+            StatusCode::BAD_REQUEST,
+            "the body must be a JSON object with the member password, which is a string, and no other member",
+        )
+    })
 }
 
 /// Reads the password of a form.
 fn form_password(body: &[u8]) -> Result<Zeroizing<String>, Refusal> {
-    let invalid = Refusal::Invalid(
+    let invalid = refusals::invalid(
         StatusCode::BAD_REQUEST,
         "the form must have the field password, and no other field",
     );

@@ -2,9 +2,10 @@
 
 use super::cookie;
 use super::path::SharePage;
-use super::refusal::Refusal;
+use super::refusals;
 use crate::downloads::Visitor;
 use crate::public::links::PublicLinks;
+use crate::public::refusal::Refusal;
 use crate::types::link::LinkKind;
 use crate::types::share::Share;
 use crate::types::token::CapabilityToken;
@@ -17,7 +18,7 @@ const UNLOCK_HEADER: &str = "x-service-unlock";
 
 /// A request whose path names a share.
 pub(crate) struct Visit<'r> {
-    pub(crate) links: &'r PublicLinks,
+    pub(crate) public: &'r PublicLinks,
     pub(crate) request: &'r Request,
     /// The id of the request, for the response, the log and the audit trail.
     pub(crate) id: &'r str,
@@ -48,7 +49,7 @@ impl Visit<'_> {
         let head = &self.request.head;
         let cookies = cookie::sent(head, self.share.link.id);
         let mut tokens = head.header_str(UNLOCK_HEADER).into_iter().chain(cookies);
-        let found = tokens.find_map(|token| self.links.sharing.check_unlock(self.share, token));
+        let found = tokens.find_map(|token| self.public.links.check_unlock(self.share, token));
         found.map_or(Access::Locked, Access::Unlocked)
     }
 
@@ -61,12 +62,12 @@ impl Visit<'_> {
     /// Returns the visitor, for the count of downloads.
     ///
     /// # Errors
-    /// [`Refusal::Locked`].
+    /// The share is locked.
     pub(crate) fn visitor(&self) -> Result<Visitor, Refusal> {
         let unlock = match self.access() {
             Access::Open => None,
             Access::Unlocked(unlock) => Some(unlock),
-            Access::Locked => return Err(Refusal::Locked),
+            Access::Locked => return Err(refusals::locked()),
         };
         Ok(Visitor::new(self.request.client, unlock))
     }
@@ -74,7 +75,7 @@ impl Visit<'_> {
     /// Returns the absolute URL of the share.
     pub(crate) fn url(&self) -> String {
         let host = self.request.head.header_str("host");
-        self.links.sharing.url(LinkKind::Share, self.token, host)
+        self.public.links.url(LinkKind::Share, self.token, host)
     }
 
     /// Returns the URL of another page of the share, relative to this one, so that it works behind every proxy.
@@ -89,7 +90,7 @@ impl Visit<'_> {
     /// Records something that the visitor was refused or that failed. Never waits.
     pub(crate) fn audit(&self, source: Source<'_>, result: AuditResult, resource: String, detail: String) {
         let record = AuditRecord { detail, ..self.audit_record(result, resource) };
-        self.links.audit.offer(source, record);
+        self.public.audit.offer(source, record);
     }
 
     /// Returns a record of this request.

@@ -1,4 +1,4 @@
-//! Responses to requests for embeds.
+//! Responses to visitors.
 
 use cairn_http1::ResponseHead;
 use cairn_net::ResponseBody;

@@ -1,17 +1,17 @@
-//! [`Sharing`]: the shares and embeds of a store, for all executors.
+//! [`Links`]: the shares and embeds of a store, for all executors.
 
 use crate::checks::{check_label, check_maximum, checked_origins};
 use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
-use crate::error::{SharingError, UnlockError};
+use crate::error::{LinkError, UnlockError};
 use crate::limits::{PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
-use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
+use crate::policy::{LinkPolicy, LinkUrls, ListenerUrls};
 use crate::schema::SCHEMA;
 use crate::store::{
-    self, Changes, Counted, LinkFinding, LinkPage, LinkQuery, LinkRecord, Shared, derive_unlock_key,
+    self, Changes, Counted, LinkFinding, LinkPage, LinkQuery, LinkRecord, LinkState, derive_unlock_key,
 };
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
@@ -32,7 +32,7 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 /// Options for opening the links.
-pub struct SharingOptions {
+pub struct LinkOptions {
     /// `<data-dir>/sharing`. The caller must hold the lock on the data folder, so that no other process has it open.
     pub folder: PathBuf,
     /// The id of the store that the links belong to.
@@ -40,7 +40,7 @@ pub struct SharingOptions {
     /// The key that the other keys are derived from. Never stored.
     pub master_key: Zeroizing<Vec<u8>>,
     /// The deployment-wide policy.
-    pub policy: SharingPolicy,
+    pub policy: LinkPolicy,
     /// The listeners, for URLs.
     pub listeners: ListenerUrls,
     /// The clock for times and expiry.
@@ -58,7 +58,7 @@ pub enum Download {
 
 /// Counts and gauges of sharing.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct SharingMetrics {
+pub struct LinkMetrics {
     /// Links that exist, by kind in the order of [`LinkKind::ALL`].
     pub links: [u64; LinkKind::ALL.len()],
     /// Downloads that were counted since the start, by kind.
@@ -92,10 +92,10 @@ impl AnyLink for Share {}
 impl AnyLink for Embed {}
 
 /// The links, shared by all executors. All changes are durable when they are answered.
-pub struct Sharing {
-    shared: Arc<Shared>,
+pub struct Links {
+    shared: Arc<LinkState>,
     writer: Writer<Changes>,
-    reader: ReaderThread<Shared>,
+    reader: ReaderThread<LinkState>,
     urls: LinkUrls,
     hashing: HashThreads,
     attempts: Attempts,
@@ -105,13 +105,13 @@ pub struct Sharing {
     counters: Counters,
 }
 
-impl Sharing {
+impl Links {
     /// Opens the links and starts their threads. Blocks.
     ///
     /// # Errors
     /// [`StoreOpenError`], whose message says what the operator can do. Existing links are not changed.
-    pub fn open(options: SharingOptions) -> Result<Arc<Self>, StoreOpenError> {
-        let SharingOptions { folder, store, master_key, policy, listeners, clock } = options;
+    pub fn open(options: LinkOptions) -> Result<Arc<Self>, StoreOpenError> {
+        let LinkOptions { folder, store, master_key, policy, listeners, clock } = options;
         let unlock_key = UnlockKey::new(derive_unlock_key(&master_key, store));
         let (shared, writer) = store::open(&folder, store, &master_key, policy, clock)?;
         let reader = ReaderThread::start("sharing-reader", QUERIES_WAITING_MAX, &shared)
@@ -132,7 +132,7 @@ impl Sharing {
 
     /// Returns the deployment-wide policy.
     #[must_use]
-    pub fn policy(&self) -> &SharingPolicy {
+    pub fn policy(&self) -> &LinkPolicy {
         &self.shared.policy
     }
 
@@ -151,9 +151,9 @@ impl Sharing {
     /// Creates a share.
     ///
     /// # Errors
-    /// [`SharingError::Invalid`], [`SharingError::ExpirationRequired`], [`SharingError::LifetimeTooLong`],
-    /// [`SharingError::TooMany`], or [`SharingError::Store`].
-    pub async fn create_share(&self, new: NewShare) -> Result<(Share, CapabilityToken), SharingError> {
+    /// [`LinkError::Invalid`], [`LinkError::ExpirationRequired`], [`LinkError::LifetimeTooLong`],
+    /// [`LinkError::TooMany`], or [`LinkError::Store`].
+    pub async fn create_share(&self, new: NewShare) -> Result<(Share, CapabilityToken), LinkError> {
         let NewShare { link, password, disposition, maximum_downloads } = new;
         check_label(&link.label)?;
         check_maximum(maximum_downloads)?;
@@ -171,11 +171,11 @@ impl Sharing {
     /// Creates an embed. The caller has checked that the type of the object allows the disposition.
     ///
     /// # Errors
-    /// As [`Self::create_share`], and [`SharingError::EmbedsDisabled`].
-    pub async fn create_embed(&self, new: NewEmbed) -> Result<(Embed, CapabilityToken), SharingError> {
+    /// As [`Self::create_share`], and [`LinkError::EmbedsDisabled`].
+    pub async fn create_embed(&self, new: NewEmbed) -> Result<(Embed, CapabilityToken), LinkError> {
         let NewEmbed { link, allowed_origins, disposition } = new;
         if !self.policy().embeds_enabled {
-            return Err(SharingError::EmbedsDisabled);
+            return Err(LinkError::EmbedsDisabled);
         }
         check_label(&link.label)?;
         let allowed_origins = checked_origins(allowed_origins)?;
@@ -187,13 +187,13 @@ impl Sharing {
     /// Changes a share. Returns it.
     ///
     /// # Errors
-    /// As [`Self::create_share`], and [`SharingError::NotFound`].
-    pub async fn update_share(&self, id: LinkId, change: ShareChange) -> Result<Share, SharingError> {
+    /// As [`Self::create_share`], and [`LinkError::NotFound`].
+    pub async fn update_share(&self, id: LinkId, change: ShareChange) -> Result<Share, LinkError> {
         let ShareChange { label, expires_at, password, maximum_downloads } = change;
         label.as_deref().map_or(Ok(()), check_label)?;
         check_maximum(maximum_downloads.flatten())?;
         // Before a password is hashed for nothing.
-        self.get::<Share>(id)?.ok_or(SharingError::NotFound(LinkKind::Share))?;
+        self.get::<Share>(id)?.ok_or(LinkError::NotFound(LinkKind::Share))?;
         let password = match password {
             Some(Some(password)) => Some(Some(self.hash_password(password).await?)),
             Some(None) => Some(None),
@@ -212,8 +212,8 @@ impl Sharing {
     /// Changes an embed. Returns it.
     ///
     /// # Errors
-    /// As [`Self::create_embed`], and [`SharingError::NotFound`].
-    pub async fn update_embed(&self, id: LinkId, change: EmbedChange) -> Result<Embed, SharingError> {
+    /// As [`Self::create_embed`], and [`LinkError::NotFound`].
+    pub async fn update_embed(&self, id: LinkId, change: EmbedChange) -> Result<Embed, LinkError> {
         let EmbedChange { label, expires_at, allowed_origins, disposition } = change;
         label.as_deref().map_or(Ok(()), check_label)?;
         let allowed_origins = allowed_origins.map(checked_origins).transpose()?;
@@ -230,16 +230,16 @@ impl Sharing {
     /// Revokes a link. Returns it, and whether it was not revoked before.
     ///
     /// # Errors
-    /// [`SharingError::NotFound`], or a failure.
-    pub async fn revoke<L: AnyLink>(&self, id: LinkId) -> Result<(L, bool), SharingError> {
+    /// [`LinkError::NotFound`], or a failure.
+    pub async fn revoke<L: AnyLink>(&self, id: LinkId) -> Result<(L, bool), LinkError> {
         self.writer.change(move |changes| changes.revoke(id)).await
     }
 
     /// Deletes a link. Returns it.
     ///
     /// # Errors
-    /// [`SharingError::NotFound`], or a failure.
-    pub async fn delete<L: AnyLink>(&self, id: LinkId) -> Result<L, SharingError> {
+    /// [`LinkError::NotFound`], or a failure.
+    pub async fn delete<L: AnyLink>(&self, id: LinkId) -> Result<L, LinkError> {
         self.writer.change(move |changes| changes.delete(id)).await
     }
 
@@ -247,7 +247,7 @@ impl Sharing {
     ///
     /// # Errors
     /// A damaged record, or a failure.
-    pub fn get<L: AnyLink>(&self, id: LinkId) -> Result<Option<L>, SharingError> {
+    pub fn get<L: AnyLink>(&self, id: LinkId) -> Result<Option<L>, LinkError> {
         self.shared.get(id)
     }
 
@@ -255,7 +255,7 @@ impl Sharing {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub fn token<L: AnyLink>(&self, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
+    pub fn token<L: AnyLink>(&self, id: LinkId) -> Result<Option<CapabilityToken>, LinkError> {
         self.shared.token::<L>(id)
     }
 
@@ -263,15 +263,15 @@ impl Sharing {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub fn find<L: AnyLink>(&self, token: &TokenHash) -> Result<Option<L>, SharingError> {
+    pub fn find<L: AnyLink>(&self, token: &TokenHash) -> Result<Option<L>, LinkError> {
         self.shared.find(token)
     }
 
     /// Returns the links of an object, the newest first.
     ///
     /// # Errors
-    /// [`SharingError::Store`].
-    pub async fn of_object<L: AnyLink>(&self, object: LinkObject) -> Result<Vec<L>, SharingError> {
+    /// [`LinkError::Store`].
+    pub async fn of_object<L: AnyLink>(&self, object: LinkObject) -> Result<Vec<L>, LinkError> {
         self.reader.query(move |shared| shared.links_of_object(&object)).await?
     }
 
@@ -279,7 +279,7 @@ impl Sharing {
     ///
     /// # Errors
     /// As [`Self::of_object`].
-    pub async fn page<L: AnyLink>(&self, query: LinkQuery) -> Result<LinkPage<L>, SharingError> {
+    pub async fn page<L: AnyLink>(&self, query: LinkQuery) -> Result<LinkPage<L>, LinkError> {
         self.reader.query(move |shared| shared.page(&query)).await?
     }
 
@@ -289,7 +289,7 @@ impl Sharing {
     ///
     /// # Errors
     /// [`StoreFailure::Overloaded`] while another inspection runs, or a failure.
-    pub async fn inspect(&self) -> Result<(u64, Vec<LinkFinding>), SharingError> {
+    pub async fn inspect(&self) -> Result<(u64, Vec<LinkFinding>), LinkError> {
         if self.is_inspecting.swap(true, Ordering::AcqRel) {
             return Err(StoreFailure::Overloaded.into());
         }
@@ -301,7 +301,7 @@ impl Sharing {
             let is_wanted = || !reply.is_canceled() && !shared.is_closing();
             let inspected = catch_unwind(AssertUnwindSafe(|| shared.inspect(&is_wanted)));
             is_inspecting.store(false, Ordering::Release);
-            let failed = || Err(SharingError::failed("an inspection panicked"));
+            let failed = || Err(LinkError::failed("an inspection panicked"));
             // The caller may be gone.
             drop(reply.send(inspected.unwrap_or_else(|_| failed())));
         };
@@ -310,7 +310,7 @@ impl Sharing {
             self.is_inspecting.store(false, Ordering::Release);
             return Err(error.into());
         }
-        answer.await.map_err(|_| SharingError::failed("the inspection failed"))?
+        answer.await.map_err(|_| LinkError::failed("the inspection failed"))?
     }
 
     /// Checks a password. The caller has found the share active.
@@ -368,14 +368,14 @@ impl Sharing {
     /// it after the share is exhausted. For a share with a limit, the count is durable on return.
     ///
     /// # Errors
-    /// [`SharingError::Store`]: the content must not be sent. Shares without a limit
+    /// [`LinkError::Store`]: the content must not be sent. Shares without a limit
     /// never fail.
     pub async fn begin_share_download(
         &self,
         share: &Share,
         visitor: Visitor,
         continues: bool,
-    ) -> Result<Download, SharingError> {
+    ) -> Result<Download, LinkError> {
         let (id, now) = (share.link.id, Instant::now());
         let is_recent = self.recent.contains(LinkKind::Share, id, visitor, now);
         match share.status_at(self.now()) {
@@ -392,7 +392,7 @@ impl Sharing {
         let counted = self.writer.change(move |changes| {
             // A player opens several connections at once: they are one download.
             if recent.contains(LinkKind::Share, id, visitor, now) {
-                return Ok::<_, SharingError>(None);
+                return Ok::<_, LinkError>(None);
             }
             let counted = changes.count_download(id)?;
             if counted == Counted::Yes {
@@ -432,9 +432,9 @@ impl Sharing {
         self.counters.denied.count(kind, reason);
     }
 
-    async fn hash_password(&self, password: Zeroizing<String>) -> Result<PasswordVerifier, SharingError> {
+    async fn hash_password(&self, password: Zeroizing<String>) -> Result<PasswordVerifier, LinkError> {
         if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
-            return Err(SharingError::Invalid(format!("password must have 1 to {PASSWORD_BYTES_MAX} bytes")));
+            return Err(LinkError::Invalid(format!("password must have 1 to {PASSWORD_BYTES_MAX} bytes")));
         }
         let hashed = self.hashing.run(move |memory| PasswordVerifier::make(&password, memory)).await;
         match hashed {
@@ -446,9 +446,9 @@ impl Sharing {
 
     /// Returns counts and gauges.
     #[must_use]
-    pub fn metrics(&self) -> SharingMetrics {
+    pub fn metrics(&self) -> LinkMetrics {
         let counters = &self.counters;
-        SharingMetrics {
+        LinkMetrics {
             links: LinkKind::ALL.map(|kind| self.shared.count(kind)),
             downloads: LinkKind::ALL.map(|kind| counters.downloads[kind.index()].value()),
             unlocked: counters.unlocked.value(),
@@ -488,15 +488,15 @@ impl Sharing {
     }
 }
 
-impl Drop for Sharing {
+impl Drop for Links {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl std::fmt::Debug for Sharing {
+impl std::fmt::Debug for Links {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Sharing").finish_non_exhaustive()
+        out.debug_struct("Links").finish_non_exhaustive()
     }
 }
 
