@@ -6,11 +6,11 @@
 
 use cairn_benches::{Bench, put};
 use cairn_engine::{BucketChange, LifecycleChange, LifecycleOptions, LifecycleRule, RuleId, Tags};
-use cairn_model::{Clock, Timestamp};
+use cairn_fixtures::ManualClock;
+use cairn_model::Timestamp;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const DAY: u64 = 86_400_000;
@@ -22,15 +22,6 @@ const LOAD: Duration = Duration::from_secs(6);
 const ROUNDS: u64 = 6;
 const ROUND_PUTS: u64 = 20_000;
 const OPTIONS: LifecycleOptions = LifecycleOptions { interval: Duration::from_secs(3600), batch_size: 1000 };
-
-#[derive(Clone)]
-struct SetClock(Arc<AtomicU64>);
-
-impl Clock for SetClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::SeqCst))
-    }
-}
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -97,8 +88,8 @@ fn compare_puts(rule: &LifecycleRule) {
 fn main() {
     let objects = from_environment("CAIRN_OBJECTS", 20_000);
     let due = from_environment("CAIRN_DUE", objects / 10);
-    let clock = SetClock(Arc::new(AtomicU64::new(20_000 * DAY + 1)));
-    let bench = Bench::with_clock(0, Arc::new(clock.clone()));
+    let clock = ManualClock::at(20_000 * DAY + 1);
+    let bench = Bench::with_clock(0, Arc::<ManualClock>::clone(&clock));
     let bytes = Rc::new(vec![7u8; 100]);
     let put_all = |first: u64, count: u64| {
         let begun = Instant::now();
@@ -122,7 +113,7 @@ fn main() {
     compare_puts(&rule);
     // The second day is over for these, and not for the others.
     put_all(0, due);
-    clock.0.fetch_add(2 * DAY, Ordering::SeqCst);
+    clock.advance(Duration::from_millis(2 * DAY));
     let took = put_all(due, objects - due);
     println!(
         "{objects} objects, {due} of them due; puts without an index: {:.0}/s",

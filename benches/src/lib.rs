@@ -3,7 +3,6 @@
 //! `cargo bench -p cairn-benches` runs all of them; `-- <filter>` some. The store is inside the crate's folder and not in a
 //! memory file system, where commits would cost nothing.
 
-use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, Origin, PutObject, StagedPayload,
     Store, StoreOptions, WriteCondition, block_check,
@@ -42,18 +41,10 @@ impl Bench {
     pub fn with_clock(cache_bytes: u64, clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a folder");
         let options = StoreOptions {
-            data_dir: folder.path().to_owned(),
             slices: Some(2),
-            master_key: b"the master key of the benchmarks".to_vec().into(),
             cache_bytes,
-            buffers: BufferLimits::default(),
-            reserve_bytes: 0,
-            reclaim_after: None,
-            encryption_at_rest: false,
-            etags: cairn_engine::EtagKind::Md5,
-            commit: cairn_engine::CommitMode::default(),
-            events: true,
             clock,
+            ..StoreOptions::new(folder.path().to_owned(), b"the master key of the benchmarks".to_vec().into())
         };
         let store = Store::open(options).expect("the store opens");
         let executor =

@@ -3,9 +3,9 @@
 //! `check_store <data-dir>`, with the master key in `SERVICE_CREDENTIAL_MASTER_KEY`. Prints one line of JSON and exits with 1
 //! when something is wrong.
 
-use cairn_engine::limits::{BufferLimits, UNIT_BYTES};
+use cairn_engine::limits::UNIT_BYTES;
 use cairn_engine::{Engine, Finding, ListVersions, Store, StoreOptions, VersionPosition};
-use cairn_model::{ObjectKey, SystemClock, VersionName};
+use cairn_model::{ObjectKey, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -19,20 +19,7 @@ fn main() -> ExitCode {
         eprintln!("usage: SERVICE_CREDENTIAL_MASTER_KEY=... check_store <data-dir>");
         return ExitCode::from(2);
     };
-    let options = StoreOptions {
-        data_dir: folder.into(),
-        slices: None,
-        master_key: key.into_bytes().into(),
-        cache_bytes: 0,
-        buffers: BufferLimits::default(),
-        reserve_bytes: 0,
-        reclaim_after: None,
-        encryption_at_rest: false,
-        etags: cairn_engine::EtagKind::Md5,
-        commit: cairn_engine::CommitMode::default(),
-        events: true,
-        clock: Arc::new(SystemClock),
-    };
+    let options = StoreOptions::new(folder.into(), key.into_bytes().into());
     let store = match Store::open(options) {
         Ok(store) => store,
         Err(error) => {

@@ -6,10 +6,11 @@ use cairn_engine::{
     EngineError, EventPage, EventQuery, EventRetention, EventType, EventTypes, NewUpload, ObjectLock, Origin,
     Precondition, PutObject, PutPart, StorageEvent, StoreOptions, Tick, Versioning, WriteCondition,
 };
-use cairn_model::{Clock, Etag, Timestamp, VersionName};
+use cairn_fixtures::ManualClock;
+use cairn_model::{Etag, Timestamp, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Follows the events from the beginning, page by page.
@@ -246,20 +247,10 @@ fn follower_misses_no_event_of_writers_on_all_slices() {
     });
 }
 
-/// A clock that tests set.
-struct SetClock(AtomicU64);
-
-impl Clock for SetClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
 #[test]
 fn events_stay_in_order_over_a_restart_with_a_clock_that_went_back() {
     let folder = folder();
-    let at =
-        |time| StoreOptions { clock: Arc::new(SetClock(AtomicU64::new(time))), ..options(folder.path()) };
+    let at = |time| StoreOptions { clock: ManualClock::at(time), ..options(folder.path()) };
     with_engine_on(at(5_000_000), |engine| async move { drop(bucket(&engine, "before").await) });
     with_engine_on(at(1_000_000), |engine| async move {
         drop(bucket(&engine, "after").await);
@@ -273,15 +264,15 @@ fn events_stay_in_order_over_a_restart_with_a_clock_that_went_back() {
 #[test]
 fn old_events_are_removed_and_the_rest_stays() {
     let folder = folder();
-    let clock = Arc::new(SetClock(AtomicU64::new(1_000_000)));
-    let of_store = StoreOptions { clock: Arc::<SetClock>::clone(&clock), ..options(folder.path()) };
+    let clock = ManualClock::at(1_000_000);
+    let of_store = StoreOptions { clock: Arc::<ManualClock>::clone(&clock), ..options(folder.path()) };
     with_engine_on(of_store, move |engine| async move {
         let bucket = bucket(&engine, "old").await;
         let object = key("k");
         for _ in 0..5 {
             put(&engine, &bucket, &object, b"x", WriteCondition::default()).await.expect("put");
         }
-        clock.0.store(1_060_000, Ordering::Relaxed);
+        clock.set(1_060_000);
         put(&engine, &bucket, &object, b"y", WriteCondition::default()).await.expect("put");
         let never = || false;
         let expire = async |seconds| {

@@ -6,7 +6,8 @@ use cairn_engine::{
     EventType, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions, Origin, PlannedAction,
     Retention, RetentionMode, RuleId, StoreOptions, Tags, Versioning, WriteCondition,
 };
-use cairn_model::{Clock, ObjectKey, Timestamp, VersionName};
+use cairn_fixtures::ManualClock;
+use cairn_model::{ObjectKey, Timestamp, VersionName};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,28 +19,16 @@ const DAY: u64 = 86_400_000;
 const START: u64 = 20_000 * DAY;
 const OPTIONS: LifecycleOptions = LifecycleOptions { interval: Duration::from_secs(3600), batch_size: 1000 };
 
-/// A clock that the test sets.
-#[derive(Clone, Default)]
-struct SetClock(Arc<AtomicU64>);
-
-impl SetClock {
-    fn at_start() -> Self {
-        Self(Arc::new(AtomicU64::new(START + 1)))
-    }
-
-    fn pass_days(&self, days: u64) {
-        self.0.fetch_add(days * DAY, Ordering::SeqCst);
-    }
+fn clock_at_start() -> Arc<ManualClock> {
+    ManualClock::at(START + 1)
 }
 
-impl Clock for SetClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::SeqCst))
-    }
+fn pass_days(clock: &ManualClock, days: u64) {
+    clock.advance(Duration::from_millis(days * DAY));
 }
 
-fn with_clock(folder: &Path, clock: &SetClock) -> StoreOptions {
-    StoreOptions { clock: Arc::new(clock.clone()), ..options(folder) }
+fn with_clock(folder: &Path, clock: &Arc<ManualClock>) -> StoreOptions {
+    StoreOptions { clock: Arc::<ManualClock>::clone(clock), ..options(folder) }
 }
 
 fn rule(prefix: &str) -> LifecycleRule {
@@ -117,8 +106,8 @@ fn expired(days: u32) -> LifecycleRule {
 #[test]
 fn object_of_an_unversioned_bucket_is_removed_when_it_is_due_and_not_before() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Unversioned).await;
         write(&engine, &bucket, "logs/old", 100).await;
@@ -126,13 +115,13 @@ fn object_of_an_unversioned_bucket_is_removed_when_it_is_due_and_not_before() {
         let rule = LifecycleRule { prefix: "logs/".into(), ..expired(2) };
         add(&engine, &bucket, &rule).await;
         // Older than two days, but the midnight has not come.
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.examined, versions(&engine, &bucket).len()), (0, 2));
         let status = engine.store().lifecycle_rule_status(rule.id);
         assert_eq!(status.next_due_at, Some(Timestamp(START + 3 * DAY)));
         assert_clean(&engine);
-        time.pass_days(1);
+        pass_days(&time, 1);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.examined, counts.expired_objects, counts.bytes_freed), (1, 1, 100));
         assert_eq!(versions(&engine, &bucket), [("data/old".to_owned(), false)]);
@@ -149,8 +138,8 @@ fn object_of_an_unversioned_bucket_is_removed_when_it_is_due_and_not_before() {
 #[test]
 fn versioned_bucket_gets_markers_then_loses_versions_then_markers() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
         let rule = LifecycleRule { noncurrent_days: Some(3), ..expired(1) };
@@ -158,7 +147,7 @@ fn versioned_bucket_gets_markers_then_loses_versions_then_markers() {
         write(&engine, &bucket, "a", 10).await;
         write(&engine, &bucket, "a", 20).await;
         assert_clean(&engine);
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.expired_objects, counts.delete_markers_written, counts.bytes_freed), (1, 1, 0));
         assert_eq!(versions(&engine, &bucket).len(), 3);
@@ -168,11 +157,11 @@ fn versioned_bucket_gets_markers_then_loses_versions_then_markers() {
         ));
         assert_clean(&engine);
         // The first version has not been current since the start, the second one since the marker.
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.noncurrent_versions_removed, counts.bytes_freed), (1, 10));
         assert_clean(&engine);
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         // The marker is alone now, and older than a day: it goes in the same run.
         assert_eq!((counts.noncurrent_versions_removed, counts.bytes_freed), (1, 20));
@@ -185,8 +174,8 @@ fn versioned_bucket_gets_markers_then_loses_versions_then_markers() {
 #[test]
 fn suspended_bucket_replaces_the_null_version_by_a_null_marker() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
         add(&engine, &bucket, &expired(1)).await;
@@ -196,7 +185,7 @@ fn suspended_bucket_replaces_the_null_version_by_a_null_marker() {
         engine.store().change_bucket(&bucket, suspend).await.expect("changed");
         write(&engine, &bucket, "both", 30).await;
         write(&engine, &bucket, "null", 40).await;
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.expired_objects, counts.delete_markers_written, counts.bytes_freed), (3, 3, 70));
         let mut left = versions(&engine, &bucket);
@@ -213,8 +202,8 @@ fn suspended_bucket_replaces_the_null_version_by_a_null_marker() {
 #[test]
 fn newest_noncurrent_versions_are_kept() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
         let rule = LifecycleRule { noncurrent_days: Some(1), newer_noncurrent_versions: 2, ..rule("") };
@@ -222,7 +211,7 @@ fn newest_noncurrent_versions_are_kept() {
         for size in 1..=6 {
             write(&engine, &bucket, "a", size).await;
         }
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.noncurrent_versions_removed, counts.bytes_freed), (3, 1 + 2 + 3));
         assert_eq!(versions(&engine, &bucket).len(), 3);
@@ -235,8 +224,8 @@ fn newest_noncurrent_versions_are_kept() {
 #[test]
 fn locked_versions_are_skipped_and_counted_but_markers_hide_them() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let settings = BucketSettings { object_lock: true, ..BucketSettings::default() };
         let made = engine.store().create_bucket(&name("locked"), settings, Origin::default()).await;
@@ -248,17 +237,17 @@ fn locked_versions_are_skipped_and_counted_but_markers_hide_them() {
         let until = Timestamp(START + 10 * DAY);
         let retention = Some(Retention { mode: RetentionMode::Compliance, until });
         engine.set_retention(&bucket, &key("held"), None, retention, false).await.expect("locked");
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.delete_markers_written, counts.skipped_locked), (2, 0));
-        time.pass_days(3);
+        pass_days(&time, 3);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.noncurrent_versions_removed, counts.skipped_locked), (1, 1));
         assert_eq!(versions(&engine, &bucket).len(), 2, "the held version and its marker");
         let preview = engine.preview_lifecycle(&bucket, rule).await.expect("previews");
         assert_eq!((preview.locked, preview.noncurrent_versions), (1, 0));
         assert_clean(&engine);
-        time.pass_days(6);
+        pass_days(&time, 6);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.noncurrent_versions_removed, counts.delete_markers_removed), (1, 1));
         assert_clean(&engine);
@@ -268,7 +257,7 @@ fn locked_versions_are_skipped_and_counted_but_markers_hide_them() {
 #[test]
 fn lone_markers_are_removed_at_once_if_the_rule_says_so() {
     let folder = folder();
-    let clock = SetClock::at_start();
+    let clock = clock_at_start();
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
         let version = write(&engine, &bucket, "a", 10).await;
@@ -291,7 +280,7 @@ fn lone_markers_are_removed_at_once_if_the_rule_says_so() {
 #[test]
 fn index_follows_the_rules_of_existing_buckets_across_restarts() {
     let folder = folder();
-    let clock = SetClock::at_start();
+    let clock = clock_at_start();
     let rule = expired(1);
     let added = rule.clone();
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
@@ -310,7 +299,7 @@ fn index_follows_the_rules_of_existing_buckets_across_restarts() {
         engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_clean(&engine);
     });
-    let time = clock.clone();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = engine.store().bucket(&name("bucket")).expect("there");
         assert_eq!(bucket.settings().lifecycle.as_ref().map(|rules| rules.iter().count()), Some(1));
@@ -318,7 +307,7 @@ fn index_follows_the_rules_of_existing_buckets_across_restarts() {
             write(&engine, &bucket, &format!("key-{number}"), 1).await;
         }
         assert_clean(&engine);
-        time.pass_days(2);
+        pass_days(&time, 2);
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!(counts.delete_markers_written, 40);
     });
@@ -348,8 +337,8 @@ fn tags(pairs: &[(&str, &str)]) -> Tags {
 #[test]
 fn rule_with_tags_removes_versions_by_the_tags_of_each() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
         let temporary = tags(&[("kind", "temporary")]);
@@ -373,7 +362,7 @@ fn rule_with_tags_removes_versions_by_the_tags_of_each() {
         assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
         let status = engine.store().lifecycle_rule_status(rule.id);
         assert_eq!(status.next_due_at, Some(Timestamp(START + 2 * DAY)));
-        time.pass_days(3);
+        pass_days(&time, 3);
         let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
         assert_eq!((preview.current_objects, preview.current_bytes), (1, 4));
         assert_eq!((preview.noncurrent_versions, preview.noncurrent_bytes), (1, 1));
@@ -388,7 +377,7 @@ fn rule_with_tags_removes_versions_by_the_tags_of_each() {
         assert_eq!((of("tagged"), of("other"), of("untagged"), of("lone")), (3, 3, 3, 1));
         assert_clean(&engine);
         // A version that loses its tags stays, and one that gets them goes.
-        time.pass_days(3);
+        pass_days(&time, 3);
         engine
             .set_object_tags(&bucket, &key("other"), None, tags(&[("kind", "temporary")]))
             .await
@@ -408,8 +397,8 @@ fn rule_with_tags_removes_versions_by_the_tags_of_each() {
 #[test]
 fn preview_says_what_a_rule_would_do_and_changes_nothing() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
         for number in 0..300 {
@@ -428,7 +417,7 @@ fn preview_says_what_a_rule_would_do_and_changes_nothing() {
         let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
         assert_eq!((preview.current_objects, preview.noncurrent_versions), (0, 0));
         assert_eq!(preview.next_due_at, Some(Timestamp(START + 2 * DAY)));
-        time.pass_days(3);
+        pass_days(&time, 3);
         let before = versions(&engine, &bucket);
         let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
         assert!(preview.is_complete);
@@ -448,8 +437,8 @@ fn preview_says_what_a_rule_would_do_and_changes_nothing() {
 #[test]
 fn days_of_a_test_begin_when_the_object_is_written() {
     let folder = folder();
-    let clock = SetClock::at_start();
-    let time = clock.clone();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         engine.store().set_lifecycle_day(DayLength(1));
         let bucket = bucket(&engine, Versioning::Unversioned).await;
@@ -458,9 +447,9 @@ fn days_of_a_test_begin_when_the_object_is_written() {
         write(&engine, &bucket, "a", 1).await;
         let expires = engine.store().expiration_of(&bucket, "a", &Tags::default(), Timestamp(START + 1));
         assert_eq!(expires, Some((Timestamp(START + 5001), rule.id.to_string())));
-        time.0.fetch_add(4999, Ordering::SeqCst);
+        time.advance(Duration::from_millis(4999));
         assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
-        time.0.fetch_add(1, Ordering::SeqCst);
+        time.advance(Duration::from_millis(1));
         assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").expired_objects, 1);
         assert_eq!(versions(&engine, &bucket), []);
         let object: ObjectKey = key("a");
@@ -472,9 +461,9 @@ fn days_of_a_test_begin_when_the_object_is_written() {
 #[test]
 fn nothing_is_removed_after_a_jump_of_the_clock_until_it_is_resumed() {
     let folder = folder();
-    let clock = SetClock::at_start();
+    let clock = clock_at_start();
     let options = LifecycleOptions { interval: Duration::from_secs(1), batch_size: 10 };
-    let time = clock.clone();
+    let time = Arc::clone(&clock);
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Unversioned).await;
         write(&engine, &bucket, "a", 1).await;
@@ -487,7 +476,7 @@ fn nothing_is_removed_after_a_jump_of_the_clock_until_it_is_resumed() {
         });
         let status = || engine.store().lifecycle_status();
         until("no run", || status().last_run_finished_at.is_some()).await;
-        time.pass_days(3);
+        pass_days(&time, 3);
         until("not paused", || status().paused.is_some()).await;
         let counts = engine.store().lifecycle_rule_status(rule.id).counts;
         assert_eq!((counts.examined, versions(&engine, &bucket).len()), (0, 1));

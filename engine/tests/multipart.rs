@@ -8,10 +8,10 @@ use cairn_engine::{
     ListUploads, NewUpload, ObjectLock, Origin, PartInfo, Precondition, PutObject, PutPart, Quota, Store,
     StoreOptions, UploadPosition, Usage, WriteCondition, composite_etag, md5_digest,
 };
-use cairn_model::{Clock, ObjectKey, Timestamp, UploadId};
+use cairn_fixtures::ManualClock;
+use cairn_model::{ObjectKey, UploadId};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
@@ -242,20 +242,10 @@ fn completion_can_require_that_nothing_was_written_since_the_upload_began() {
     });
 }
 
-/// A clock that the test sets, in milliseconds.
-#[derive(Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
 #[test]
 fn only_old_uploads_expire() {
-    let (folder, clock) = (folder(), Arc::new(TestClock::default()));
-    let options = StoreOptions { clock: Arc::<TestClock>::clone(&clock), ..options(folder.path()) };
+    let (folder, clock) = (folder(), ManualClock::at(0));
+    let options = StoreOptions { clock: Arc::<ManualClock>::clone(&clock), ..options(folder.path()) };
     with_engine_on(options, move |engine| async move {
         let bucket = bucket(&engine).await;
         let day = Duration::from_secs(86_400);
@@ -265,9 +255,9 @@ fn only_old_uploads_expire() {
         }
         let upload = create_upload(&engine, &bucket, &key("old 1")).await;
         part(&engine, &bucket, &key("old 1"), upload, (1, &content(1, MIB))).await.expect("uploaded");
-        clock.0.store(4 * 86_400_000, Ordering::Relaxed);
+        clock.set(4 * 86_400_000);
         let young = create_upload(&engine, &bucket, &key("young")).await;
-        clock.0.store(8 * 86_400_000, Ordering::Relaxed);
+        clock.set(8 * 86_400_000);
         assert_eq!(engine.expire_uploads_now(8 * day, &|| false).await, Ok(0));
         assert_eq!(engine.expire_uploads_now(7 * day, &|| false).await, Ok(301));
         assert_eq!(bucket.usage(), Usage { uploads: 1, ..Usage::default() });

@@ -1,43 +1,36 @@
 //! The directory of accounts: immediate effect, durability, errors, and protection of secrets.
 
+use cairn_fixtures::ManualClock;
 use cairn_identity::directory::{
     AccountId, CREDENTIALS_PER_ACCOUNT_MAX, CredentialStatus, Directory, DirectoryError, DirectoryOptions,
     ExecutorCredentials, NewCredential, Outcome, PolicyId,
 };
 use cairn_identity::policy::{Action, Decision, Policy, Resource};
 use cairn_identity::{Credential, Credentials, Principal, Role, RootCredential};
-use cairn_model::{Clock, Timestamp};
+use cairn_model::{Clock as _, Timestamp};
 use cairn_tables::StoreFailure;
 use futures_lite::future::{block_on, zip};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 const STORE: [u8; 16] = [7; 16];
 const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
 const ROOT: &str = "root-access-key";
 const NOW: u64 = 1_795_237_200_000;
 
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
 /// The folder of a directory, and its clock.
 struct Fixture {
     folder: tempfile::TempDir,
-    clock: Arc<TestClock>,
+    clock: Arc<ManualClock>,
 }
 
 impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("unmade"), b"").unwrap();
-        Self { folder, clock: Arc::new(TestClock(AtomicU64::new(NOW))) }
+        Self { folder, clock: ManualClock::at(NOW) }
     }
 
     fn options(&self) -> DirectoryOptions {
@@ -69,7 +62,7 @@ impl Fixture {
     }
 
     fn advance(&self, seconds: u64) {
-        self.clock.0.fetch_add(seconds * 1000, Ordering::Relaxed);
+        self.clock.advance(Duration::from_secs(seconds));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Request bodies with the chunked transfer coding, where a service accepts it.
 
-use crate::support::{Client, TestServer, pattern};
+use crate::support::{HttpClient, TestServer, pattern};
 use std::net::Shutdown;
 
 const HEAD: &str = "PUT /echo-chunked HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -67,7 +67,7 @@ fn malformed_and_truncated_bodies_close_the_connection() {
         ("5\r\nhello\r\n", "Incomplete"),
         ("5\r\nhello\r\n0\r\n", "Incomplete"),
     ] {
-        let mut client: Client = server.connect();
+        let mut client: HttpClient = server.connect();
         client.send(HEAD).send(body);
         client.stream.shutdown(Shutdown::Write).expect("the connection is open");
         let answer = client.answer();

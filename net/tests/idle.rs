@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Client, TestServer};
+use support::{HttpClient, TestServer};
 
 /// Connections that are opened before the measurement, so that one-time allocations do not count, and during it.
 const CONNECTIONS: usize = 1000;
@@ -25,7 +25,7 @@ fn idle_connections_are_cheap_and_keep_working() {
 }
 
 /// Opens connections and makes one request on each.
-fn open(server: &TestServer) -> Vec<Client> {
+fn open(server: &TestServer) -> Vec<HttpClient> {
     let open_one = |_| {
         let mut client = server.connect();
         assert_eq!(client.get("/x").status, 200);

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, PATIENCE, TestServer};
+use crate::support::{HttpClient, PATIENCE, TestServer};
 use cairn_net::Limits;
 
 /// Longer than a request takes on a busy machine.
@@ -70,7 +70,7 @@ fn a_working_service_has_no_timeout() {
 #[test]
 fn connections_beyond_the_limit_get_503_while_all_others_are_busy() {
     let server = TestServer::with(Limits { connections_max: 3, ..Limits::default() }, 2);
-    let mut clients: Vec<Client> = (0..3).map(|_| server.connect()).collect();
+    let mut clients: Vec<HttpClient> = (0..3).map(|_| server.connect()).collect();
     for client in &mut clients {
         client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n");
     }
@@ -103,7 +103,7 @@ fn a_new_connection_takes_the_place_of_the_one_idle_longest() {
         let mut busy = server.connect();
         busy.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n");
         server.wait_for_calls(1);
-        let mut silent: VecDeque<Client> = (1..CONNECTIONS).map(|_| server.connect()).collect();
+        let mut silent: VecDeque<HttpClient> = (1..CONNECTIONS).map(|_| server.connect()).collect();
         // The executors learn four times a second where a connection has been idle longest.
         let enough = Instant::now() + 3 * TIMEOUT_CHECK_INTERVAL;
         while silent.len() < 4 * CONNECTIONS || Instant::now() < enough {
@@ -136,7 +136,7 @@ fn a_new_connection_has_less_time_for_its_first_request() {
 fn connections_of_one_client_are_limited() {
     let limits = Limits { connections_per_client_max: Some(2), ..Limits::default() };
     let server = TestServer::with(limits, 2);
-    let mut clients: Vec<Client> = (0..2).map(|_| server.connect()).collect();
+    let mut clients: Vec<HttpClient> = (0..2).map(|_| server.connect()).collect();
     for client in &mut clients {
         assert_eq!(client.get("/x").status, 200);
     }
@@ -179,7 +179,7 @@ fn a_client_beyond_the_limit_can_finish_sending_and_reads_503() {
 fn an_idle_timeout_does_not_end_the_body_of_a_new_request() {
     let server = TestServer::with(Limits { idle_timeout: SHORT, ..Limits::default() }, 1);
     let mut blocking = server.connect();
-    let mut idle: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+    let mut idle: Vec<HttpClient> = (0..8).map(|_| server.connect()).collect();
     for client in &mut idle {
         assert_eq!(client.get("/x").status, 200);
     }
@@ -199,7 +199,7 @@ fn an_idle_timeout_does_not_end_the_body_of_a_new_request() {
 fn few_connections_are_balanced_over_executors() {
     let server = TestServer::with(Limits::default(), 2);
     let mut counts: HashMap<String, usize> = HashMap::new();
-    let mut clients: Vec<Client> = Vec::new();
+    let mut clients: Vec<HttpClient> = Vec::new();
     let mut wanted = 16;
     // An executor that has not begun yet takes no connection from the other one. What it missed is made up for later.
     while clients.len() < wanted {
@@ -218,7 +218,7 @@ fn few_connections_are_balanced_over_executors() {
 #[test]
 fn a_drain_finishes_requests_and_closes_idle_connections() {
     let mut server = TestServer::with(Limits::default(), 2);
-    let mut idle: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+    let mut idle: Vec<HttpClient> = (0..8).map(|_| server.connect()).collect();
     for client in &mut idle {
         assert_eq!(client.get("/x").status, 200);
     }

@@ -9,14 +9,14 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, PATIENCE, TestServer, pattern};
+use crate::support::{HttpClient, PATIENCE, TestServer, pattern};
 use cairn_net::{CertificateAndKey, HandshakeThreads, Limits, Tls};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::CertificateDer;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned};
 
-type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
+type TlsClient = HttpClient<StreamOwned<ClientConnection, TcpStream>>;
 
 const BOTH: [&rustls::SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
 
@@ -54,7 +54,7 @@ fn try_connect(server: &TestServer, config: &Arc<ClientConfig>) -> std::io::Resu
     while connection.is_handshaking() {
         connection.complete_io(&mut socket)?;
     }
-    Ok(Client::over(StreamOwned::new(connection, socket)))
+    Ok(HttpClient::over(StreamOwned::new(connection, socket)))
 }
 
 fn connect(server: &TestServer, config: &Arc<ClientConfig>) -> TlsClient {

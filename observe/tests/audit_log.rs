@@ -1,5 +1,6 @@
 //! The audit trail: durability, queries, retention, rate limits, damage, and intents.
 
+use cairn_fixtures::ManualClock;
 use cairn_model::{Clock, Timestamp};
 use cairn_observe::{
     AuditEvent, AuditId, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents, Source,
@@ -11,7 +12,6 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -19,18 +19,10 @@ const STORE: [u8; 16] = [7; 16];
 const DAY_MS: u64 = 86_400_000;
 const BEGUN: u64 = 20_000 * DAY_MS;
 
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::SeqCst))
-    }
-}
-
 /// The folder of a trail, and its clock.
 struct Fixture {
     folder: TempDir,
-    clock: Arc<TestClock>,
+    clock: Arc<ManualClock>,
     records_max: u64,
 }
 
@@ -39,7 +31,7 @@ impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("unmade"), b"").unwrap();
-        Self { folder, clock: Arc::new(TestClock(AtomicU64::new(BEGUN))), records_max: 1_000_000 }
+        Self { folder, clock: ManualClock::at(BEGUN), records_max: 1_000_000 }
     }
 
     fn try_open_as(&self, store: [u8; 16]) -> Result<Arc<AuditLog>, StoreOpenError> {
@@ -69,7 +61,7 @@ impl Fixture {
     }
 
     fn set_clock(&self, ms: u64) {
-        self.clock.0.store(ms, Ordering::SeqCst);
+        self.clock.set(ms);
     }
 }
 

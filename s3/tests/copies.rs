@@ -7,7 +7,7 @@ fn copy(to: &str, from: &str) -> Call {
 }
 
 fn body_of(client: &mut Client, target: &str) -> Vec<u8> {
-    client.send(Call::new("GET", target)).expect(200).body
+    client.send(Call::new("GET", target)).expect(200).0.body
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Links in a temporary folder, with a clock that tests set.
 
-use cairn_model::{BucketName, Clock, ObjectKey, Timestamp};
+use cairn_fixtures::ManualClock;
+use cairn_model::{BucketName, ObjectKey};
 use cairn_sharing::{
     CapabilityToken, Disposition, Embed, LinkObject, LinkOptions, LinkPolicy, Links, ListenerUrl,
     ListenerUrls, NewEmbed, NewLink, NewShare, Share, Visitor, WebOrigin,
@@ -8,26 +9,16 @@ use cairn_sharing::{
 use futures_lite::future::block_on;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const STORE: [u8; 16] = [7; 16];
 const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
 pub(crate) const NOW: u64 = 1_795_237_200_000;
 pub(crate) const DAY: u64 = 86_400_000;
 
-#[derive(Debug)]
-pub(crate) struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
 /// The folder of links, and their clock and policy.
 pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
-    clock: Arc<TestClock>,
+    clock: Arc<ManualClock>,
     pub(crate) policy: LinkPolicy,
 }
 
@@ -35,7 +26,7 @@ impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = cairn_tables::testing::unmade_store();
         let policy = LinkPolicy { embeds_enabled: true, ..LinkPolicy::default() };
-        Self { folder, clock: Arc::new(TestClock(AtomicU64::new(NOW))), policy }
+        Self { folder, clock: ManualClock::at(NOW), policy }
     }
 
     pub(crate) fn options(&self) -> LinkOptions {
@@ -65,7 +56,7 @@ impl Fixture {
     }
 
     pub(crate) fn set_time(&self, millis: u64) {
-        self.clock.0.store(millis, Ordering::Relaxed);
+        self.clock.set(millis);
     }
 }
 

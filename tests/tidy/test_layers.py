@@ -17,7 +17,7 @@ LAYERS = [
     {"cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-api", "cairn-engine", "cairn-net", "cairn-tables"},
-    {"cairn-cors", "cairn-http1", "cairn-lmdb"},
+    {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb"},
     {"cairn-model"},
 ]
 # These may use the others, but no crate may depend on them.
@@ -63,6 +63,12 @@ def test_dependencies_point_to_lower_layers(dependencies: dict[str, list[dict]])
             if target in APART or (name not in APART and level(target) <= level(name)):
                 wrong.append(f"{name} -> {target}")
     assert not wrong, wrong
+
+
+def test_fixtures_are_used_by_tests_only(dependencies: dict[str, list[dict]]):
+    """The product contains nothing of them."""
+    users = {name for name, targets in dependencies.items() for found in targets if found["name"] == "cairn-fixtures" and found["kind"] != "dev"}
+    assert not users
 
 
 @pytest.mark.parametrize("reserved", RESERVED)

@@ -124,19 +124,13 @@ struct StartingPoint {
 
 fn store_options(session: &Session, folder: PathBuf) -> StoreOptions {
     StoreOptions {
-        data_dir: folder,
         slices: Some(session.slices),
-        master_key: b"a master key of the campaign, long enough".to_vec().into(),
-        cache_bytes: 0,
-        buffers: crate::limits::BufferLimits::default(),
-        reserve_bytes: 0,
         encryption_at_rest: session.encrypts,
-        etags: crate::EtagKind::Md5,
         commit: session.commit,
-        events: true,
         // In some sessions at once, so that power cuts hit hole punching.
         reclaim_after: session.reclaims.then_some(std::time::Duration::ZERO),
         clock: Arc::new(StoppedClock),
+        ..StoreOptions::new(folder, b"a master key of the campaign, long enough".to_vec().into())
     }
 }
 

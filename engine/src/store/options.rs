@@ -1,7 +1,7 @@
 //! Options for opening a store.
 
 use crate::limits::BufferLimits;
-use cairn_model::Clock;
+use cairn_model::{Clock, SystemClock};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,4 +82,25 @@ pub struct StoreOptions {
     pub events: bool,
     /// The source of dates.
     pub clock: Arc<dyn Clock>,
+}
+
+impl StoreOptions {
+    /// Returns options without a cache and a reserve. New payloads are not sealed, and space is never given back.
+    #[must_use]
+    pub fn new(data_dir: PathBuf, master_key: Zeroizing<Vec<u8>>) -> Self {
+        Self {
+            data_dir,
+            slices: None,
+            master_key,
+            cache_bytes: 0,
+            buffers: BufferLimits::default(),
+            reserve_bytes: 0,
+            reclaim_after: None,
+            encryption_at_rest: false,
+            etags: EtagKind::default(),
+            commit: CommitMode::default(),
+            events: true,
+            clock: Arc::new(SystemClock),
+        }
+    }
 }

@@ -5,13 +5,12 @@
 //! with the lists of objects, versions and uploads, with the inspection, and with the usage that quotas are checked against.
 //! The same is checked after the store is opened again. What each task does depends on the seed; how tasks interleave does not.
 
-use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
     ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, Origin, PutObject, PutPart, Quota,
     StagedPayload, Store, StoreOptions, Usage, Versioning, WriteCondition,
 };
-use cairn_model::{BucketName, ObjectKey, SystemClock, VersionName, usize_of};
+use cairn_model::{BucketName, ObjectKey, VersionName, usize_of};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -171,19 +170,11 @@ pub(crate) fn run(options: &CampaignOptions) -> CampaignReport {
 }
 
 fn store_options(options: &CampaignOptions) -> StoreOptions {
+    let master_key = b"a master key of the campaign, long enough".to_vec().into();
     StoreOptions {
-        data_dir: options.folder.clone(),
         slices: Some(options.slices),
-        master_key: b"a master key of the campaign, long enough".to_vec().into(),
         cache_bytes: 4 << 20,
-        buffers: BufferLimits::default(),
-        reserve_bytes: 0,
-        reclaim_after: None,
-        encryption_at_rest: false,
-        etags: cairn_engine::EtagKind::Md5,
-        commit: cairn_engine::CommitMode::default(),
-        events: true,
-        clock: Arc::new(SystemClock),
+        ..StoreOptions::new(options.folder.clone(), master_key)
     }
 }
 

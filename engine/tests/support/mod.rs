@@ -1,12 +1,11 @@
 //! Helpers of the engine's tests: temporary stores, an executor to use them on, and simple puts and gets.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
-use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, OpenObject, Origin, PayloadWriter,
     PutObject, PutOutcome, StagedPayload, Store, StoreOptions, WriteCondition,
 };
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
+use cairn_model::{BucketName, Etag, ObjectKey, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::path::Path;
@@ -22,20 +21,8 @@ pub fn folder() -> tempfile::TempDir {
 
 /// Returns options for a store with three slices and a small cache, without encryption and without reclaiming.
 pub fn options(folder: &Path) -> StoreOptions {
-    StoreOptions {
-        data_dir: folder.to_owned(),
-        slices: Some(3),
-        master_key: b"a master key of the tests, long enough".to_vec().into(),
-        cache_bytes: 4 << 20,
-        buffers: BufferLimits::default(),
-        reserve_bytes: 0,
-        reclaim_after: None,
-        encryption_at_rest: false,
-        etags: cairn_engine::EtagKind::Md5,
-        commit: cairn_engine::CommitMode::default(),
-        events: true,
-        clock: Arc::new(SystemClock),
-    }
+    let master_key = b"a master key of the tests, long enough".to_vec().into();
+    StoreOptions { slices: Some(3), cache_bytes: 4 << 20, ..StoreOptions::new(folder.to_owned(), master_key) }
 }
 
 /// Runs `body` on an executor.

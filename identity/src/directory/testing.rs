@@ -7,30 +7,15 @@ use super::shared::Shared;
 use super::state::State;
 use super::store::DirectoryStore;
 use crate::id::AccountId;
-use cairn_model::{Clock, Timestamp};
+use cairn_fixtures::ManualClock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The initial time of the clock.
 pub(super) const NOW: u64 = 1_795_237_200_000;
 
-pub(super) struct TestClock(AtomicU64);
-
-impl TestClock {
-    pub(super) fn set(&self, now: u64) {
-        self.0.store(now, Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
 pub(super) struct Fixture {
     _folder: tempfile::TempDir,
-    pub(super) clock: Arc<TestClock>,
+    pub(super) clock: Arc<ManualClock>,
     pub(super) changes: Changes,
     pub(super) account: AccountId,
 }
@@ -40,7 +25,7 @@ impl Fixture {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("unmade"), b"").expect("a file");
-        let clock = Arc::new(TestClock(AtomicU64::new(NOW)));
+        let clock = ManualClock::at(NOW);
         let store = DirectoryStore::open(folder.path(), [7; 16]).expect("opens");
         let sealing = SecretKey::derive(b"a master key", [7; 16]);
         let shared = Shared::new(store, State::default(), sealing, clock.clone(), "root".to_owned());

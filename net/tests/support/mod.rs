@@ -7,7 +7,6 @@
 )]
 
 use std::future::Future;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -16,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use cairn_fixtures::HttpClient;
 use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
 use cairn_net::{
     BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Listener, Rejection, Request,
@@ -70,20 +70,20 @@ impl TestServer {
         Self { address, drain, log, begun, joined }
     }
 
-    pub fn connect(&self) -> Client {
+    pub fn connect(&self) -> HttpClient {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Client::over(stream)
+        HttpClient::over(stream)
     }
 
     /// Connects from another address of this host.
-    pub fn connect_from(&self, address: &str) -> Client {
+    pub fn connect_from(&self, address: &str) -> HttpClient {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
         socket.bind(&SocketAddr::new(address.parse().unwrap(), 0).into()).unwrap();
         socket.connect(&self.address.into()).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        Client::over(socket.into())
+        HttpClient::over(socket.into())
     }
 
     /// Waits until the executors have ended. Panics when one has panicked.
@@ -299,138 +299,4 @@ impl BodySource for Pieces {
 /// Returns the byte at a position of a streamed body. The period is prime, so lost or repeated pieces are noticed.
 pub fn pattern(position: u64) -> u8 {
     u8::try_from(position % 251).unwrap()
-}
-
-pub struct Client<S = TcpStream> {
-    pub stream: S,
-    buffer: Vec<u8>,
-}
-
-#[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-}
-
-impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().skip(1).find_map(|line| {
-            let (found, value) = line.split_once(": ")?;
-            found.eq_ignore_ascii_case(name).then_some(value)
-        })
-    }
-
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).unwrap()
-    }
-}
-
-impl<S: Read + Write> Client<S> {
-    pub fn over(stream: S) -> Self {
-        Self { stream, buffer: Vec::new() }
-    }
-
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
-        self.stream.write_all(bytes.as_ref()).unwrap();
-        self
-    }
-
-    pub fn get(&mut self, target: &str) -> Answer {
-        self.send(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n")).answer()
-    }
-
-    /// Reads one response to a request that was not HEAD.
-    pub fn answer(&mut self) -> Answer {
-        let mut answer = self.head();
-        let length: usize = answer.header("content-length").unwrap_or("0").parse().unwrap();
-        while self.buffer.len() < length {
-            assert!(self.fill() > 0, "the body ended after {} of {length} bytes", self.buffer.len());
-        }
-        answer.body = self.buffer.drain(..length).collect();
-        answer
-    }
-
-    /// Reads one response with a chunked body. Also returns the sizes of the chunks.
-    pub fn chunked_answer(&mut self) -> (Answer, Vec<usize>) {
-        let mut answer = self.head();
-        assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
-        assert_eq!(answer.header("content-length"), None);
-        let mut sizes = Vec::new();
-        loop {
-            let line = self.take_until(b"\r\n");
-            let size = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim_end(), 16).unwrap();
-            while self.buffer.len() < size + 2 {
-                assert!(self.fill() > 0, "the connection ended in a chunk of {size} bytes");
-            }
-            answer.body.extend(self.buffer.drain(..size));
-            assert_eq!(self.buffer.drain(..2).collect::<Vec<u8>>(), b"\r\n");
-            if size == 0 {
-                return (answer, sizes);
-            }
-            sizes.push(size);
-        }
-    }
-
-    fn take_until(&mut self, end: &[u8]) -> Vec<u8> {
-        loop {
-            if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {
-                return self.buffer.drain(..at + end.len()).collect();
-            }
-            assert!(self.fill() > 0, "the connection ended: {:?}", String::from_utf8_lossy(&self.buffer));
-        }
-    }
-
-    /// Reads the head of a response and nothing of its body.
-    pub fn head(&mut self) -> Answer {
-        let end = loop {
-            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-                break at + 4;
-            }
-            assert!(
-                self.fill() > 0,
-                "the connection ended in a head: {:?}",
-                String::from_utf8_lossy(&self.buffer)
-            );
-        };
-        let head = String::from_utf8(self.buffer.drain(..end).collect()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head, body: Vec::new() }
-    }
-
-    fn fill(&mut self) -> usize {
-        let mut piece = [0; 65_536];
-        let count = self.receive(&mut piece).unwrap_or_else(|error| panic!("no answer: {error}"));
-        self.buffer.extend_from_slice(&piece[..count]);
-        count
-    }
-
-    /// Repeats reads that are interrupted: with a timeout set, the kernel does not restart them.
-    fn receive(&mut self, piece: &mut [u8]) -> std::io::Result<usize> {
-        loop {
-            match self.stream.read(piece) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                result => return result,
-            }
-        }
-    }
-
-    /// Returns whether the server closes its side without sending more. A reset counts.
-    pub fn is_closed(&mut self) -> bool {
-        self.rest().is_empty()
-    }
-
-    /// Reads everything until the server closes.
-    pub fn rest(&mut self) -> Vec<u8> {
-        let mut rest = std::mem::take(&mut self.buffer);
-        let mut piece = [0; 65_536];
-        loop {
-            match self.receive(&mut piece) {
-                Ok(0) => return rest,
-                Ok(count) => rest.extend_from_slice(&piece[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return rest,
-                Err(error) => panic!("the connection was not closed: {error}"),
-            }
-        }
-    }
 }

@@ -3,8 +3,8 @@
 
 mod signing;
 
-use cairn_engine::limits::BufferLimits;
 use cairn_engine::{Engine, Store, StoreOptions};
+use cairn_fixtures::HttpClient;
 use cairn_identity::directory::{Directory, DirectoryOptions, ExecutorCredentials};
 use cairn_identity::policy::Policy;
 use cairn_identity::{CredentialThrottle, RootCredential};
@@ -14,7 +14,6 @@ use cairn_observe::{AuditLog, AuditOptions, DataEvents, RefusedRequests};
 use cairn_s3::{Compatibility, S3Options, S3Service};
 use futures_lite::future::block_on;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -71,18 +70,9 @@ impl Server {
     fn start_with(folder: Arc<tempfile::TempDir>, compatibility: Compatibility) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Store::open(StoreOptions {
-            data_dir: folder.path().to_owned(),
             slices: Some(2),
-            master_key: MASTER_KEY.to_vec().into(),
             cache_bytes: 4 << 20,
-            reserve_bytes: 0,
-            buffers: BufferLimits::default(),
-            reclaim_after: None,
-            encryption_at_rest: false,
-            etags: cairn_engine::EtagKind::Md5,
-            commit: cairn_engine::CommitMode::default(),
-            events: true,
-            clock: Arc::clone(&clock),
+            ..StoreOptions::new(folder.path().to_owned(), MASTER_KEY.to_vec().into())
         })
         .expect("the store opens");
         let audit = AuditLog::open(AuditOptions {
@@ -166,7 +156,7 @@ impl Server {
         let stream = TcpStream::connect(self.address).expect("connects");
         stream.set_read_timeout(Some(READ_TIMEOUT)).expect("sets");
         stream.set_nodelay(true).expect("sets");
-        Client { host: self.address.to_string(), keys, stream, buffer: Vec::new() }
+        Client { host: self.address.to_string(), keys, http: HttpClient::over(stream) }
     }
 }
 
@@ -266,25 +256,22 @@ pub struct Keys {
 pub struct Client {
     pub host: String,
     keys: Keys,
-    stream: TcpStream,
-    buffer: Vec<u8>,
+    http: HttpClient,
 }
 
+/// A response of the data plane.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
+pub struct Answer(pub cairn_fixtures::Answer);
+
+impl std::ops::Deref for Answer {
+    type Target = cairn_fixtures::Answer;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().skip(1).find_map(|line| {
-            let (found, value) = line.split_once(": ")?;
-            found.eq_ignore_ascii_case(name).then_some(value)
-        })
-    }
-
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -327,13 +314,12 @@ impl Client {
     pub fn send(&mut self, call: Call) -> Answer {
         let bodiless = call.method == "HEAD";
         let bytes = signing::signed(&call, &self.host, &self.keys);
-        self.stream.write_all(&bytes).expect("sends");
-        self.answer(bodiless)
+        self.raw(bytes).answer(bodiless)
     }
 
     /// Sends bytes unchanged.
     pub fn raw(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
-        self.stream.write_all(bytes.as_ref()).expect("sends");
+        self.http.send(bytes);
         self
     }
 
@@ -344,76 +330,12 @@ impl Client {
 
     /// Reads one response.
     pub fn answer(&mut self, bodiless: bool) -> Answer {
-        let end = loop {
-            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-                break at + 4;
-            }
-            assert!(self.fill() > 0, "the connection ended: {:?}", String::from_utf8_lossy(&self.buffer));
-        };
-        let head: Vec<u8> = self.buffer.drain(..end).collect();
-        let head = String::from_utf8_lossy(&head).into_owned();
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
-        let mut answer = Answer { status, head, body: Vec::new() };
-        if answer.header("transfer-encoding") == Some("chunked") && !bodiless {
-            answer.body = self.chunks();
-            return answer;
-        }
-        let length: usize = answer.header("content-length").unwrap_or("0").parse().expect("a number");
-        if !bodiless && status != 304 && status != 100 {
-            while self.buffer.len() < length {
-                assert!(self.fill() > 0, "the body ended after {} of {length} bytes", self.buffer.len());
-            }
-            answer.body = self.buffer.drain(..length).collect();
-        }
-        answer
-    }
-
-    /// Reads a chunked body.
-    fn chunks(&mut self) -> Vec<u8> {
-        let mut body = Vec::new();
-        loop {
-            let end = loop {
-                match self.buffer.windows(2).position(|window| window == b"\r\n") {
-                    Some(at) => break at,
-                    None => assert!(self.fill() > 0, "the connection ended between chunks"),
-                }
-            };
-            let line: Vec<u8> = self.buffer.drain(..end + 2).collect();
-            let size = usize::from_str_radix(String::from_utf8_lossy(&line).trim(), 16).expect("a size");
-            while self.buffer.len() < size + 2 {
-                assert!(self.fill() > 0, "the connection ended in a chunk");
-            }
-            body.extend(self.buffer.drain(..size));
-            self.buffer.drain(..2);
-            if size == 0 {
-                return body;
-            }
-        }
+        Answer(if bodiless { self.http.head() } else { self.http.answer() })
     }
 
     /// Reads until the connection ends. Returns the head of the response and the received part of its body.
     pub fn cut_answer(&mut self) -> Answer {
-        while self.fill() > 0 {}
-        let at = self.buffer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
-        let body = self.buffer.split_off(at);
-        let head = String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned();
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
-        Answer { status, head, body }
-    }
-
-    fn fill(&mut self) -> usize {
-        let mut piece = [0; 65_536];
-        let count = loop {
-            match self.stream.read(&mut piece) {
-                Ok(count) => break count,
-                // The executors' timers are signals, and a read with a timeout is not restarted after a signal.
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break 0,
-                Err(error) => panic!("reading: {error}"),
-            }
-        };
-        self.buffer.extend_from_slice(&piece[..count]);
-        count
+        Answer(self.http.cut_answer())
     }
 }
 

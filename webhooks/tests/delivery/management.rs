@@ -104,7 +104,7 @@ fn rotation_signs_with_both_secrets_until_the_old_one_ends() {
     assert_ne!(new.expose(), old.expose());
     setup.events.push("b", "1");
     assert_eq!(setup.client.wait_for("a.example", 1)[0].signatures, 2);
-    setup.clock.set(end);
+    setup.clock.set(end.0);
     setup.events.push("b", "2");
     assert_eq!(setup.client.wait_for("a.example", 2)[1].signatures, 1);
     block_on(setup.webhooks.rotate_secret(webhook.id, 0)).unwrap();

@@ -28,7 +28,7 @@ fn attempts_follow_the_schedule_and_end_with_the_last() {
             assert!((base..=base + base / 10).contains(&wait), "attempt {attempt}: {wait} ms");
             let waiting = log.iter().find(|entry| entry.http_status.is_none()).expect("it waits");
             assert_eq!((waiting.attempt, waiting.status), (attempt, DeliveryStatus::Pending));
-            setup.clock.set(entry.next_attempt_at.unwrap());
+            setup.clock.set(entry.next_attempt_at.unwrap().0);
         } else {
             assert_eq!((entry.status, entry.next_attempt_at), (DeliveryStatus::Failed, None));
         }

@@ -3,6 +3,7 @@
 use cairn_engine::{
     EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick,
 };
+use cairn_fixtures::ManualClock;
 use cairn_model::{Clock, Timestamp, VersionName};
 use cairn_webhooks::client::{Attempt, Delivery, Failure, FailureKind, Probe, Sender};
 use cairn_webhooks::destination::TargetPolicy;
@@ -21,28 +22,8 @@ use zeroize::Zeroizing;
 const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) const STORE: [u8; 16] = [9; 16];
 
-/// A clock that moves only when a test says so. It begins in 2026.
-pub(crate) struct ManualClock(AtomicU64);
-
-impl ManualClock {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(1_767_225_600_000)))
-    }
-
-    pub(crate) fn advance(&self, time: Duration) {
-        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
-    }
-
-    pub(crate) fn set(&self, time: Timestamp) {
-        self.0.store(time.0, Ordering::SeqCst);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::SeqCst))
-    }
-}
+/// When the clock begins: 2026.
+const BEGUN: u64 = 1_767_225_600_000;
 
 /// Events in memory.
 #[derive(Default)]
@@ -281,7 +262,8 @@ impl Setup {
     pub(crate) fn new(answer: impl Fn(&Sent) -> Attempt + Send + Sync + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("unmade"), "").unwrap();
-        let (clock, events, client) = (ManualClock::new(), Arc::<Events>::default(), FakeClient::new(answer));
+        let (clock, events, client) =
+            (ManualClock::at(BEGUN), Arc::<Events>::default(), FakeClient::new(answer));
         let webhooks = open(folder.path(), &clock, &events, &client);
         Self { folder, clock, events, client, webhooks }
     }

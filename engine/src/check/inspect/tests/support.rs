@@ -12,7 +12,7 @@ use crate::{
     StagedPayload, Store, StoreOptions, WriteCondition,
 };
 use cairn_lmdb::{Table, WriteTxn};
-use cairn_model::{BucketName, ObjectKey, SystemClock, UploadId};
+use cairn_model::{BucketName, ObjectKey, UploadId};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::rc::Rc;
@@ -37,18 +37,11 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
     // Direct I/O needs a real disk.
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let options = StoreOptions {
-        data_dir: folder.path().to_owned(),
         slices: Some(slices),
-        master_key: b"a master key of the tests, long enough".to_vec().into(),
-        cache_bytes: 0,
-        buffers: crate::limits::BufferLimits::default(),
-        reserve_bytes: 0,
-        reclaim_after: None,
-        encryption_at_rest: false,
-        etags: crate::EtagKind::Md5,
-        commit: crate::CommitMode::default(),
-        events: true,
-        clock: Arc::new(SystemClock),
+        ..StoreOptions::new(
+            folder.path().to_owned(),
+            b"a master key of the tests, long enough".to_vec().into(),
+        )
     };
     let store = Store::open(options).expect("the store opens");
     let objects: Vec<_> = objects.iter().map(|(key, size)| ((*key).to_owned(), *size)).collect();
