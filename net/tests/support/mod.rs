@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 pub use cairn_fixtures::HttpClient;
 use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
 use cairn_net::{
-    BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Listener, Rejection, Request,
-    RequestBody, Response, ResponseBody, Service, Tls, bind, serve, start, timeout,
+    BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Listener, PortMetrics, Rejection,
+    Request, RequestBody, Response, ResponseBody, Service, Tls, bind, serve, start, timeout,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -32,6 +32,7 @@ pub struct TestServer {
     pub log: Arc<Mutex<Vec<String>>>,
     /// How many calls of the service have begun.
     pub begun: Arc<AtomicUsize>,
+    metrics: PortMetrics,
     joined: Option<thread::JoinHandle<()>>,
 }
 
@@ -54,7 +55,7 @@ impl TestServer {
 
     fn listening(listeners: Vec<Listener>, limits: Limits) -> Self {
         let executors = listeners.len();
-        let address = listeners[0].local_addr();
+        let (address, metrics) = (listeners[0].local_addr(), listeners[0].metrics());
         let listeners = Arc::new(Mutex::new(listeners));
         let (drain, log) = (Drain::new(), Arc::new(Mutex::new(Vec::new())));
         let begun = Arc::new(AtomicUsize::new(0));
@@ -67,7 +68,7 @@ impl TestServer {
         })
         .unwrap();
         let joined = Some(thread::spawn(move || running.join().unwrap()));
-        Self { address, drain, log, begun, joined }
+        Self { address, drain, log, begun, metrics, joined }
     }
 
     pub fn connect(&self) -> HttpClient {
@@ -98,6 +99,16 @@ impl TestServer {
         let until = Instant::now() + PATIENCE;
         while self.begun.load(Ordering::Relaxed) < count {
             assert!(Instant::now() < until, "the calls do not begin");
+            thread::yield_now();
+        }
+    }
+
+    /// Waits until `count` connections are open.
+    pub fn wait_for_connections(&self, count: usize) {
+        let until = Instant::now() + PATIENCE;
+        let open = || usize::try_from(self.metrics.snapshot().connections_open).unwrap();
+        while open() != count {
+            assert!(Instant::now() < until, "{} connections are open instead of {count}", open());
             thread::yield_now();
         }
     }

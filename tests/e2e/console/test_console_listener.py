@@ -16,7 +16,8 @@ import requests
 from harness.certificates import Authority
 from harness.management import bearer, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
-from harness.server import BINARY, LOOPBACK, POLL_SECONDS, Cairn
+from harness.server import BINARY, LOOPBACK, Cairn
+from harness.wait import until
 from harness.wire import Connection, encode_head
 
 MakeStore = Callable[..., Cairn]
@@ -109,11 +110,9 @@ def test_requests_are_logged_and_counted_without_tokens(open_store: Cairn):
     token = url.rsplit("/", 1)[1]
     before = scrape(open_store)
     assert get(f"{url}/content").status_code == 200 and get(url).status_code == 200
-    give_up = time.monotonic() + END_SECONDS
     wanted = {"plane": "console", "method": "GET", "route": "/s/{token}/content", "operation": "get_share_content", "status_class": "2xx"}
-    while scrape(open_store).sum("service_requests_total", **wanted) == before.sum("service_requests_total", **wanted):
-        assert time.monotonic() < give_up, open_store.output()[-2000:]
-        time.sleep(POLL_SECONDS)
+    counted = lambda: scrape(open_store).sum("service_requests_total", **wanted) > before.sum("service_requests_total", **wanted)
+    until(counted, lambda: open_store.output()[-2000:])
     now = scrape(open_store)
     assert now.sum("service_response_bytes_total", plane="console") >= before.sum("service_http_response_bytes_total", plane="console") + len(BODY)
     assert now.sum("service_connections_accepted_total", plane="console") > 0
@@ -151,10 +150,7 @@ def test_download_ends_before_the_process_does(make_store: MakeStore):
         visitor.send_must(encode_head("GET", f"{path}/content", [("Host", "x")]))
         assert visitor.read_head().status == 200
         store.terminate()
-        give_up = time.monotonic() + END_SECONDS
-        while store.ready_status() != 503:
-            assert time.monotonic() < give_up
-            time.sleep(POLL_SECONDS)
+        until(lambda: store.ready_status() == 503, "the store does not drain")
         with pytest.raises(requests.RequestException):
             get(store.console + path)
         assert store.running()

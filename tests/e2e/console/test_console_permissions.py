@@ -10,6 +10,7 @@ from harness.console import create_token
 from harness.management import expect, segment
 from harness.page import Page
 from harness.server import Cairn
+from harness.wait import until
 
 KEY = "a b/100%2F+#?*.txt"
 _numbers = itertools.count()
@@ -120,15 +121,15 @@ def test_retention_of_a_version_with_a_difficult_key(page: Page, console_store: 
 
     page.go("object", locked, KEY)
     page.element("button", "Delete")
-    for until in ("2099-01-31T12:00", "2099-03-31T12:00"):
+    for end in ("2099-01-31T12:00", "2099-03-31T12:00"):
         page.click("Retention")
-        set_value(page, "Retain until", until)
+        set_value(page, "Retain until", end)
         page.click("Continue")
         page.see("unless governance is bypassed")
         page.wait("async () => [...document.querySelectorAll('dialog button')].some((button) => button.textContent.startsWith('Lock until') && button.click() === undefined)")
         page.wait("async () => !document.querySelector('dialog')")
         page.settled()
-        assert retention()["mode"] == "GOVERNANCE" and retention()["retain_until"].startswith(until[:7])
+        assert retention()["mode"] == "GOVERNANCE" and retention()["retain_until"].startswith(end[:7])
     page.see("locked until")
     assert page.run("async () => document.querySelectorAll('main .tag.warn').length") == 2, "beside the title and in the table of versions"
     deletions = page.run("async () => [...document.querySelectorAll('tbody button')].filter((button) => button.textContent === 'Delete').length")
@@ -170,6 +171,15 @@ def test_compliance_can_only_be_extended(page: Page, console_store: Cairn, locke
     page.press("Escape")
 
 
+# The table is filled after the page: a version has its row and its button some time later.
+PUT_OLD_ON_HOLD = """async (old) => {
+    const row = [...document.querySelectorAll("tbody tr")].find((row) => row.textContent.includes(old));
+    const button = row && [...row.querySelectorAll("button")].find((button) => button.textContent === "Put on hold");
+    button?.click();
+    return Boolean(button);
+}"""
+
+
 def test_legal_hold_is_put_on_and_taken_off(page: Page, console_store: Cairn, locked: str):
     """Of the current version, and of an old one in the table."""
     old = console_store.s3.put(locked, KEY, b"old").get("x-amz-version-id")
@@ -182,16 +192,16 @@ def test_legal_hold_is_put_on_and_taken_off(page: Page, console_store: Cairn, lo
     page.go("object", locked, KEY)
     page.click("Put on hold")
     page.click("Put on legal hold")
+    until(lambda: holds() == [True, False], holds)
     page.see("legal hold")
-    assert holds() == [True, False]
     page.click("Take off hold")
     page.click("Take off legal hold")
     page.gone("legal hold")
     assert holds() == [False, False]
-    page.run("async (old) => [...document.querySelectorAll('tbody tr')].find((row) => row.textContent.includes(old)).querySelectorAll('button').forEach((button) => button.textContent === 'Put on hold' && button.click())", old)
+    page.wait(PUT_OLD_ON_HOLD, old, what="the row of the old version")
     page.click("Put on legal hold")
+    until(lambda: holds() == [False, True], holds)
     page.see("legal hold")
-    assert holds() == [False, True]
     assert "cairn object legal-hold" in commands(page) and "aws s3api put-object-legal-hold" in commands(page)
     expect(console_store.admin.put(f"/buckets/{locked}/object-legal-hold/{name}?version_id={old}", {"legal_hold": False}), 200)
 

@@ -265,15 +265,15 @@ def test_follower_misses_nothing_while_others_write(make_store: Callable[..., Ca
 # Waiting
 
 
-def test_waiting_request_returns_with_the_first_event(admin: Management, s3: S3, bucket: str):
+def test_waiting_request_returns_with_the_first_event(store: Cairn, admin: Management, s3: S3, bucket: str):
     """The answer comes when the event does, not at the end of the time. Events that do not match do not end it."""
     (last,) = page(admin, bucket=bucket)["events"]
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(page, admin, bucket=bucket, prefix="yes", wait_seconds=WAIT_SECONDS, **after(last))
-        time.sleep(0.3)
+        until(lambda: open_requests(store) > 1, "the request does not wait")
         s3.put(bucket, "no", b"")
-        time.sleep(0.2)
-        assert not waiting.done()
+        others = page(admin, bucket=bucket, wait_seconds=WAIT_SECONDS, **after(last))["events"]
+        assert [one["object"] for one in others] == ["no"] and not waiting.done()
         put = time.monotonic()
         s3.put(bucket, "yes", b"")
         found = waiting.result()

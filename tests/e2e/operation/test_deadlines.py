@@ -14,11 +14,10 @@ from harness.management import expect
 from harness.s3 import error_code, object_target
 from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
+from harness.wait import PATIENCE_SECONDS, until
 from harness.wire import Connection, encode_head
 
 DEADLINE_SECONDS = 1
-# The longest time that a deadline of one second may take on a busy machine.
-PATIENCE_SECONDS = 60.0
 # A state of /proc/net/tcp.
 ESTABLISHED = "01"
 
@@ -34,8 +33,8 @@ def impatient_store(run_folder) -> Iterator[Cairn]:
     assert store.stop() == 0
 
 
-def closed_within(wait: Callable[[float], bytes]) -> bytes:
-    """Returns the data before the close. Fails if the close is too late or well before the deadline."""
+def closed_after_deadline(wait: Callable[[float], bytes]) -> bytes:
+    """Waits for the close, and returns the data before it. Fails if it comes well before the deadline; how late it is depends on the machine."""
     begin = time.monotonic()
     rest = wait(PATIENCE_SECONDS)
     assert time.monotonic() - begin > DEADLINE_SECONDS * 0.5, "closed long before the deadline"
@@ -60,7 +59,7 @@ def test_incomplete_head_times_out(impatient_store: Cairn):
     """The client sends a part of the head and then nothing."""
     with impatient_store.s3.connect() as connection:
         connection.send_must(b"GET / HTTP/1.1\r\nHost: x\r\n")
-        rest = closed_within(connection.wait_closed)
+        rest = closed_after_deadline(connection.wait_closed)
     assert is_timeout(rest), rest
 
 
@@ -69,7 +68,7 @@ def test_connection_without_a_first_request_times_out(make_store: Callable[..., 
     store = make_store(SERVICE_SERVER_FIRST_REQUEST_TIMEOUT_SECONDS=str(DEADLINE_SECONDS)).start()
     with store.s3.connect() as used, store.s3.connect() as silent:
         assert store.s3.request("GET", "/", connection=used).status == 200
-        assert closed_within(silent.wait_closed) == b""
+        assert closed_after_deadline(silent.wait_closed) == b""
         assert store.s3.request("GET", "/", connection=used).status == 200
 
 
@@ -115,7 +114,7 @@ def test_idle_connection_is_closed(impatient_store: Cairn, with_a_request_before
     with s3.connect() as connection:
         if with_a_request_before:
             assert s3.request("GET", "/", connection=connection).status == 200
-        assert closed_within(connection.wait_closed) == b""
+        assert closed_after_deadline(connection.wait_closed) == b""
 
 
 def test_stalled_upload_times_out(impatient_store: Cairn):
@@ -124,7 +123,7 @@ def test_stalled_upload_times_out(impatient_store: Cairn):
     head = s3.signed_head("PUT", target, payload=UNSIGNED_PAYLOAD, content_length=1_000_000)
     with s3.connect() as connection:
         connection.send_must(encode_head("PUT", target, head) + b"x" * 300_000)
-        rest = closed_within(connection.wait_closed)
+        rest = closed_after_deadline(connection.wait_closed)
     assert is_timeout(rest), rest
     assert s3.head("kept", "stalled").status == 404
 
@@ -135,7 +134,7 @@ def test_stalled_upload_to_the_management_plane_times_out(impatient_store: Cairn
     head = [("Host", "h"), ("Content-Length", "1000000"), *impatient_store.admin.headers.items()]
     with Connection(host, int(port)) as connection:
         connection.send_must(encode_head("PUT", "/api/v1/buckets/kept/object/stalled-too", head) + b"x" * 300_000)
-        rest = closed_within(connection.wait_closed)
+        rest = closed_after_deadline(connection.wait_closed)
     assert is_timeout(rest), rest
     assert impatient_store.s3.head("kept", "stalled-too").status == 404
     assert expect(impatient_store.admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0
@@ -149,9 +148,7 @@ def test_stalled_reader_is_disconnected(impatient_store: Cairn):
         connection.send_must(encode_head("GET", target, s3.signed_head("GET", target)))
         assert connection.read_head().status == 200
         begin = time.monotonic()
-        while server_holds(connection):
-            assert time.monotonic() - begin < PATIENCE_SECONDS, "the server still waits for a client that does not read"
-            time.sleep(0.02)
+        until(lambda: not server_holds(connection), "the server still waits for a client that does not read")
         assert time.monotonic() - begin > DEADLINE_SECONDS * 0.5, "closed long before the deadline"
         assert len(connection.wait_closed()) < 30_000_000
 

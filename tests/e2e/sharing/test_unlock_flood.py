@@ -18,6 +18,7 @@ from harness import cairn_load
 from harness.management import expect
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.server import LOOPBACK, Cairn
+from harness.wait import until
 
 MakeStore = Callable[..., Cairn]
 BUCKET, KEY, PASSWORD = "flooded", "secret.txt", "correct horse battery staple"
@@ -151,7 +152,7 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
     for _ in range(ROUNDS):
         quiet = p99_ms(store)
         with flooded(store, paths) as flood:
-            time.sleep(0.5)
+            until(lambda flood=flood: flood.answers, "nobody guesses")
             stop = threading.Event()
 
             def visit(stop: threading.Event = stop) -> None:
@@ -193,10 +194,7 @@ def test_guesses_end_and_the_right_password_waits_its_turn(target: tuple[Cairn, 
     assert unlock(store, paths[1], PASSWORD, "127.201.0.1")[0] == 200, "another address is not affected"
     assert unlock(store, paths[2], PASSWORD)[0] == 200, "another share is not affected"
     high = anonymous_bytes(store)
-    give_up = time.monotonic() + 30
-    while anonymous_bytes(store) > high - (15 << 20):
-        assert time.monotonic() < give_up, f"{anonymous_bytes(store) >> 20} MiB of {high >> 20} MiB are still used"
-        time.sleep(0.2)
+    until(lambda: anonymous_bytes(store) <= high - (15 << 20), lambda: f"{anonymous_bytes(store) >> 20} MiB of {high >> 20} MiB are still used")
 
 
 def test_a_share_under_attack_stays_open_for_those_who_unlocked_it(target: tuple[Cairn, list[str]]):
