@@ -1,6 +1,7 @@
 //! Description of one operation of the API: its method, path, permission and name.
 
 use cairn_identity::Role;
+use cairn_observe::AuditKind;
 use http::Method;
 
 /// The principals that may call an operation.
@@ -31,8 +32,13 @@ pub(crate) struct Operation {
     /// Path pattern, see [`crate::request::path`].
     pub(crate) path: &'static str,
     pub(crate) access: Access,
-    /// Whether calls are recorded in the audit trail. All changes are.
-    pub(crate) is_recorded: bool,
-    /// Whether calls read objects or list them: they are recorded if the operator asks for the records of all reads.
-    pub(crate) is_data_read: bool,
+    /// As what calls are recorded in the audit trail. All changes are. Reads are if the operator asks for it.
+    pub(crate) recorded_as: Option<AuditKind>,
+}
+
+impl Operation {
+    /// Returns whether calls are always recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded_as.is_some_and(|kind| kind != AuditKind::Read)
+    }
 }

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use cairn_identity::Role;
+use cairn_observe::AuditKind;
 use cairn_sharing::{Embed, Share};
 use http::Method;
 
@@ -44,93 +45,61 @@ macro_rules! handler {
     };
 }
 
+const fn route(
+    method: Method,
+    path: &'static str,
+    access: Access,
+    name: &'static str,
+    recorded_as: Option<AuditKind>,
+    handler: Handler,
+) -> Route {
+    Route { operation: Operation { name, method, path, access, recorded_as }, handler }
+}
+
 const fn get(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
-    Route {
-        operation: Operation {
-            name,
-            method: Method::GET,
-            path,
-            access,
-            is_recorded: false,
-            is_data_read: false,
-        },
-        handler,
-    }
+    route(Method::GET, path, access, name, None, handler)
 }
 
 const fn post(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
-    Route {
-        operation: Operation {
-            name,
-            method: Method::POST,
-            path,
-            access,
-            is_recorded: true,
-            is_data_read: false,
-        },
-        handler,
-    }
+    route(Method::POST, path, access, name, Some(AuditKind::Change), handler)
 }
 
 const fn put(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
-    Route {
-        operation: Operation {
-            name,
-            method: Method::PUT,
-            path,
-            access,
-            is_recorded: true,
-            is_data_read: false,
-        },
-        handler,
-    }
+    route(Method::PUT, path, access, name, Some(AuditKind::Change), handler)
 }
 
 const fn patch(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
-    Route {
-        operation: Operation {
-            name,
-            method: Method::PATCH,
-            path,
-            access,
-            is_recorded: true,
-            is_data_read: false,
-        },
-        handler,
-    }
+    route(Method::PATCH, path, access, name, Some(AuditKind::Change), handler)
 }
 
 const fn delete(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
-    Route {
-        operation: Operation {
-            name,
-            method: Method::DELETE,
-            path,
-            access,
-            is_recorded: true,
-            is_data_read: false,
-        },
-        handler,
-    }
+    route(Method::DELETE, path, access, name, Some(AuditKind::Change), handler)
 }
 
 impl Route {
-    /// Returns the route without audit records, for a POST that changes nothing.
-    const fn unrecorded(mut self) -> Self {
-        self.operation.is_recorded = false;
+    const fn recorded_as(mut self, kind: Option<AuditKind>) -> Self {
+        self.operation.recorded_as = kind;
         self
     }
 
-    /// Returns the route with audit records, for a GET that discloses a secret.
-    const fn recorded(mut self) -> Self {
-        self.operation.is_recorded = true;
-        self
+    /// Returns the route without audit records, for a POST that changes nothing.
+    const fn unrecorded(self) -> Self {
+        self.recorded_as(None)
+    }
+
+    /// Returns the route as one that discloses a secret, or ends a session.
+    const fn access(self) -> Self {
+        self.recorded_as(Some(AuditKind::Access))
+    }
+
+    /// Returns the route as one that changes an object or an upload.
+    const fn object_change(self) -> Self {
+        self.recorded_as(Some(AuditKind::ObjectChange))
     }
 
     /// Returns the route as one that reads objects or lists them.
-    const fn data_read(mut self) -> Self {
-        self.operation.is_data_read = true;
-        self
+    const fn data_read(self) -> Self {
+        self.recorded_as(Some(AuditKind::Read))
     }
 }
 
@@ -183,8 +152,10 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/lifecycle/resume", STORAGE, "resume_lifecycle", handler!(lifecycle::resume)),
     get("/api/v1/buckets/{bucket}/objects", ALL, "list_objects", handler!(objects::list)).data_read(),
     get("/api/v1/buckets/{bucket}/object/{key}", ALL, "get_object", handler!(objects::metadata)).data_read(),
-    put("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "upload_object", handler!(objects::put)),
-    delete("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "delete_object", handler!(objects::delete)),
+    put("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "upload_object", handler!(objects::put))
+        .object_change(),
+    delete("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "delete_object", handler!(objects::delete))
+        .object_change(),
     get(
         "/api/v1/buckets/{bucket}/object-content/{key}",
         STORAGE,
@@ -211,7 +182,8 @@ pub(crate) static ROUTES: &[Route] = &[
         STORAGE,
         "delete_object_version",
         handler!(objects::delete_version),
-    ),
+    )
+    .object_change(),
     put(
         "/api/v1/buckets/{bucket}/object-retention/{key}",
         STORAGE,
@@ -235,9 +207,12 @@ pub(crate) static ROUTES: &[Route] = &[
         STORAGE,
         "abort_multipart_upload",
         handler!(objects::abort_upload),
-    ),
-    post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy)),
-    post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore)),
+    )
+    .object_change(),
+    post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy))
+        .object_change(),
+    post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore))
+        .object_change(),
     get(
         "/api/v1/buckets/{bucket}/object-shares/{key}",
         ALL,
@@ -254,7 +229,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/shares/{id}", ALL, "get_share", handler!(links::get::<Share>)),
     patch("/api/v1/shares/{id}", STORAGE, "update_share", handler!(links::shares::update)),
     delete("/api/v1/shares/{id}", STORAGE, "delete_share", handler!(links::delete::<Share>)),
-    get("/api/v1/shares/{id}/url", STORAGE, "get_share_url", handler!(links::url::<Share>)).recorded(),
+    get("/api/v1/shares/{id}/url", STORAGE, "get_share_url", handler!(links::url::<Share>)).access(),
     post("/api/v1/shares/{id}/revoke", STORAGE, "revoke_share", handler!(links::revoke::<Share>)),
     get(
         "/api/v1/buckets/{bucket}/object-embeds/{key}",
@@ -272,7 +247,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/embeds/{id}", ALL, "get_embed", handler!(links::get::<Embed>)),
     patch("/api/v1/embeds/{id}", STORAGE, "update_embed", handler!(links::embeds::update)),
     delete("/api/v1/embeds/{id}", STORAGE, "delete_embed", handler!(links::delete::<Embed>)),
-    get("/api/v1/embeds/{id}/url", STORAGE, "get_embed_url", handler!(links::url::<Embed>)).recorded(),
+    get("/api/v1/embeds/{id}/url", STORAGE, "get_embed_url", handler!(links::url::<Embed>)).access(),
     post("/api/v1/embeds/{id}/revoke", STORAGE, "revoke_embed", handler!(links::revoke::<Embed>)),
     get("/api/v1/sharing/settings", ALL, "get_sharing_settings", handler!(links::settings)),
     get("/api/v1/service-accounts", OVERSIGHT, "list_service_accounts", handler!(accounts::list)),
@@ -383,12 +358,13 @@ static CONSOLE_ROUTES: &[Route] = &[
     post("/session", Access::Public, "begin_console_session", handler!(console::begin)).unrecorded(),
     delete("/session", Access::Public, "end_console_session", handler!(console::end)).unrecorded(),
     get("/sessions", ALL, "list_console_sessions", handler!(console::list)),
-    delete("/sessions/{id}", ALL, "end_session_by_id", handler!(console::end_by_id)),
-    post("/uploads", STORAGE, "begin_browser_upload", handler!(console::create)),
+    delete("/sessions/{id}", ALL, "end_session_by_id", handler!(console::end_by_id)).access(),
+    post("/uploads", STORAGE, "begin_browser_upload", handler!(console::create)).object_change(),
     get("/uploads/{id}", STORAGE, "get_browser_upload", handler!(console::parts)),
     put("/uploads/{id}/{number}", STORAGE, "upload_browser_part", handler!(console::put_part)).unrecorded(),
-    post("/uploads/{id}/complete", STORAGE, "complete_browser_upload", handler!(console::complete)),
-    delete("/uploads/{id}", STORAGE, "abort_browser_upload", handler!(console::abort)),
+    post("/uploads/{id}/complete", STORAGE, "complete_browser_upload", handler!(console::complete))
+        .object_change(),
+    delete("/uploads/{id}", STORAGE, "abort_browser_upload", handler!(console::abort)).object_change(),
 ];
 
 /// Which routes exist on a listener.
@@ -457,7 +433,7 @@ mod tests {
             assert!(!operations().take(index).any(is_same), "{path}");
             assert!(!operations().take(index).any(|other| other.name == *name), "{name}");
             let is_change = !matches!(operation.method, Method::GET | Method::POST);
-            assert!(operation.is_recorded || !is_change, "{path}");
+            assert!(operation.is_recorded() || !is_change, "{path}");
             let is_health = matches!(*path, "/health" | "/ready");
             assert_eq!(operation.access == Access::Public, is_health, "{path}");
             let is_scrape = *path == "/metrics";
@@ -472,7 +448,7 @@ mod tests {
         for operation in operations().filter(|operation| matches!(operation.access, Access::Roles(_))) {
             assert!(operation.access.admits(Role::SystemAdmin), "{}", operation.name);
             // What changes nothing is not recorded, and what is recorded may disclose a secret.
-            let may_change = operation.access.admits(Role::Auditor) && operation.is_recorded;
+            let may_change = operation.access.admits(Role::Auditor) && operation.is_recorded();
             assert!(!may_change, "{}", operation.name);
         }
     }

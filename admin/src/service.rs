@@ -7,7 +7,9 @@ use std::sync::Arc;
 use cairn_http1::{HeadError, RequestHead, decode};
 use cairn_identity::FailedCredential;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{DataEvents, LoggedResource, Plane, client_request_id, log_exchange, paths_are_logged};
+use cairn_observe::{
+    AuditKind, DataEvents, LoggedResource, Plane, client_request_id, log_exchange, paths_are_logged,
+};
 use cairn_sharing::PublicLinks;
 use http::{Method, StatusCode};
 
@@ -148,23 +150,32 @@ impl AdminService {
     }
 
     /// Runs the handler of a route. A change is in the audit trail before it begins, and its outcome before the
-    /// response.
+    /// response. An access is in the audit trail before the response.
     async fn run_handler(&self, route: &Route, call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let audit = call.audit;
-        if !route.operation.is_recorded {
-            let reads = self.context.audit().filter(|log| log.data_events() >= DataEvents::All);
-            let reply = (route.handler)(call).await?;
-            if let Some(log) = reads.filter(|_| route.operation.is_data_read) {
-                audit.record_read(log).await?;
+        match route.operation.recorded_as {
+            None => (route.handler)(call).await,
+            Some(AuditKind::Read) => {
+                let reply = (route.handler)(call).await?;
+                if let Some(log) = self.context.audit().filter(|log| log.data_events() >= DataEvents::All) {
+                    audit.record_read(log).await?;
+                }
+                Ok(reply)
             }
-            return Ok(reply);
+            Some(AuditKind::Access) => {
+                let log = Arc::clone(call.audit_log()?);
+                let result = (route.handler)(call).await;
+                audit.record_access_outcome(&log, result).await
+            }
+            Some(kind) => {
+                let log = call.audit_log()?;
+                let intent = audit.record_intent(log, kind).await?;
+                let mut result = (route.handler)(call).await;
+                let outcome = result.as_mut().map(|reply| std::mem::take(&mut reply.record));
+                audit.record_outcome(intent, outcome.map_err(|error| &*error)).await;
+                result
+            }
         }
-        let log = call.audit_log()?;
-        let intent = audit.record_intent(log).await?;
-        let mut result = (route.handler)(call).await;
-        let outcome = result.as_mut().map(|reply| std::mem::take(&mut reply.record));
-        audit.record_outcome(intent, outcome.map_err(|error| &*error)).await;
-        result
     }
 }
 

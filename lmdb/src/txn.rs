@@ -181,9 +181,7 @@ impl ReadTxn<'_> {
     pub fn totals(&self) -> Result<Totals, Error> {
         read_totals(&self.txn, self.database(Table::TOTALS))
     }
-}
 
-impl ReadTxn<'_> {
     /// Verifies all records of `tables` and computes their totals.
     ///
     /// # Errors
@@ -351,6 +349,14 @@ impl WriteTxn<'_> {
     /// Those of LMDB.
     pub fn first_key_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         Ok(self.database(table).get_greater_than_or_equal_to(&self.txn, key)?.map(|(key, _)| key))
+    }
+
+    /// As [`ReadTxn::count`], including the changes of this transaction.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::count`].
+    pub fn count(&self, table: Table) -> Result<u64, Error> {
+        Ok(self.database(table).len(&self.txn)?)
     }
 
     /// Returns the record count and hash, including the changes of this transaction.

@@ -17,8 +17,8 @@ mod request_log;
 mod request_record;
 
 pub use audit::{
-    AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditEvent, AuditId, AuditLog, AuditOptions, AuditPage,
-    AuditQuery, AuditRecord, AuditResult, DataEvents, Intent, Source,
+    AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditEvent, AuditId, AuditKind, AuditLog, AuditOptions,
+    AuditPage, AuditQuery, AuditRecord, AuditResult, DataEvents, Intent, Source,
 };
 pub use log::{
     DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter, LogFormat, LogGuard, LogOptions, LogStartError,

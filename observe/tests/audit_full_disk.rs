@@ -1,7 +1,7 @@
 //! An audit trail on a full disk: records are refused, none is half-written, and it recovers by itself.
 
 use cairn_model::SystemClock;
-use cairn_observe::{AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents};
+use cairn_observe::{AuditKind, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents};
 use cairn_tables::StoreFailure;
 use cairn_tables::testing::{fill_disk, limit_files, unmade_store, with_limited_files};
 use futures_lite::future::block_on;
@@ -63,7 +63,7 @@ fn refuse_records_and_lose_none() {
     let folder = unmade_store();
     let log = open(folder.path());
     block_on(log.append(record("first"))).unwrap();
-    let in_progress = block_on(log.record_intent(record("in progress"))).unwrap();
+    let in_progress = block_on(log.record_intent(AuditKind::Change, record("in progress"))).unwrap();
     fill_disk(folder.path());
     let writers: Vec<_> = (0..WRITERS)
         .map(|_| {
@@ -79,7 +79,10 @@ fn refuse_records_and_lose_none() {
     }
     assert!(recorded > 1000, "the headroom is used first: {recorded}");
     assert_eq!(block_on(log.append(record("refused"))), Err(StoreFailure::Full));
-    assert!(block_on(log.record_intent(record("not begun"))).is_err(), "no intent is recorded either");
+    assert!(
+        block_on(log.record_intent(AuditKind::Change, record("not begun"))).is_err(),
+        "no intent is recorded either"
+    );
     block_on(in_progress.complete(Some(record("done on a full disk"))));
     assert_eq!(count(&log), recorded, "exactly the recorded events exist");
     assert_eq!(log.check(), Ok(()), "a full disk is not a failure");

@@ -1,9 +1,10 @@
-//! The audit trail: durability, queries, retention, rate limits, damage, and intents.
+//! The audit trail: durability, queries, retention, kinds, rate limits, damage, and intents.
 
 use cairn_fixtures::ManualClock;
 use cairn_model::{Clock, Timestamp};
 use cairn_observe::{
-    AuditEvent, AuditId, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents, Source,
+    AuditEvent, AuditId, AuditKind, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents,
+    Source,
 };
 use cairn_tables::{StoreFailure, StoreOpenError};
 use futures_lite::future::block_on;
@@ -283,6 +284,63 @@ fn retention_removes_old_and_surplus_events() {
     assert_eq!(operations(&query(&log, all())), ["a year later"]);
 }
 
+/// Regression: logins, disclosures and recorded reads pushed records of changes out of the trail.
+#[test]
+fn records_of_one_kind_displace_none_of_another() {
+    let mut trail = Fixture::new();
+    trail.records_max = 50;
+    let log = trail.open();
+    let changed = |kind, name: &str| {
+        block_on(block_on(log.record_intent(kind, record(name))).unwrap().complete(Some(record(name))));
+    };
+    changed(AuditKind::Change, "change");
+    changed(AuditKind::BucketChange, "bucket change");
+    changed(AuditKind::ObjectChange, "object change");
+    let refused = |n: u8| log.offer(Source::Client(IpAddr::from([10, 0, 0, n])), record("refusal"));
+    let access = |n: u32| {
+        let source_ip = Some(IpAddr::from([192, 0, 2, 1]));
+        block_on(
+            log.record_access("", AuditRecord { resource: n.to_string(), source_ip, ..record("access") }),
+        )
+    };
+    for n in 0..200 {
+        refused(n);
+        access(u32::from(n)).unwrap();
+        block_on(log.record_read(record("read"))).unwrap();
+        changed(AuditKind::ObjectChange, "object change");
+    }
+    let events = query(&log, all());
+    let count = |name| events.iter().filter(|event| event.record.operation == name).count();
+    let counts = ["change", "bucket change", "object change", "refusal", "access", "read"].map(count);
+    assert_eq!(counts, [1, 1, 50, 50, 50, 50]);
+    assert!(events.iter().is_sorted_by(|a, b| a.id > b.id), "the kinds are merged in the order of recording");
+    for limit in [1, 3, 7] {
+        let paged = read_all(&log, &AuditQuery { limit, ..all() }, || ());
+        assert_eq!(paged, events, "in pages of {limit}");
+    }
+}
+
+#[test]
+fn repeated_accesses_are_one_record_and_a_count() {
+    let trail = Fixture::new();
+    let log = trail.open();
+    let access = |resource: &str, source: [u8; 4]| AuditRecord {
+        resource: resource.to_owned(),
+        source_ip: Some(IpAddr::from(source)),
+        request_id: "r".to_owned(),
+        ..record("login")
+    };
+    for _ in 0..1000 {
+        block_on(log.record_access("", access("", [192, 0, 2, 1]))).unwrap();
+    }
+    block_on(log.record_access("", access("", [192, 0, 2, 2]))).unwrap();
+    assert_eq!(query(&log, all()).len(), 2, "each source is recorded");
+    drop(log);
+    let events = query(&trail.open(), all());
+    assert_eq!(events.len(), 3);
+    assert!(events[0].record.detail.starts_with("999 more"), "{}", events[0].record.detail);
+}
+
 /// A cursor stays valid after the retention has removed its event.
 #[test]
 fn paging_continues_after_a_removed_event() {
@@ -429,8 +487,8 @@ fn a_closed_trail_has_all_offered_records_and_refuses_more() {
 fn changes_without_a_recorded_outcome_are_visible_after_a_crash() {
     let trail = Fixture::new();
     let log = trail.open();
-    let in_progress = block_on(log.record_intent(record("in progress"))).unwrap();
-    let done = block_on(log.record_intent(record("done"))).unwrap();
+    let in_progress = block_on(log.record_intent(AuditKind::Change, record("in progress"))).unwrap();
+    let done = block_on(log.record_intent(AuditKind::Change, record("done"))).unwrap();
     block_on(done.complete(Some(record("done"))));
     assert_eq!(operations(&query(&log, all())), ["done"], "a change in progress has no outcome yet");
 
@@ -455,14 +513,22 @@ fn changes_without_a_recorded_outcome_are_visible_after_a_crash() {
 fn intents_are_replaced_by_their_outcome() {
     let trail = Fixture::new();
     let log = trail.open();
-    block_on(block_on(log.record_intent(record("without change"))).unwrap().complete(None));
-    block_on(block_on(log.record_intent(record("changed"))).unwrap().complete(Some(record("changed"))));
-    drop(block_on(log.record_intent(record("abandoned"))).unwrap());
-    block_on(log.record_intent(record("without change, later"))).unwrap().complete_later(None);
+    block_on(
+        block_on(log.record_intent(AuditKind::Change, record("without change"))).unwrap().complete(None),
+    );
+    block_on(
+        block_on(log.record_intent(AuditKind::Change, record("changed")))
+            .unwrap()
+            .complete(Some(record("changed"))),
+    );
+    drop(block_on(log.record_intent(AuditKind::Change, record("abandoned"))).unwrap());
+    block_on(log.record_intent(AuditKind::Change, record("without change, later")))
+        .unwrap()
+        .complete_later(None);
     let events = query(&log, all());
     assert_eq!(operations(&events), ["abandoned", "changed"]);
     assert_eq!(events[0].record.result, AuditResult::Failed, "the outcome is unknown");
-    block_on(log.record_intent(record("changed, later")))
+    block_on(log.record_intent(AuditKind::Change, record("changed, later")))
         .unwrap()
         .complete_later(Some(record("changed, later")));
     drop(log);

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_http1::decode;
-use cairn_observe::{AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_observe::{AuditKind, AuditLog, AuditRecord, AuditResult, Intent, Source};
 use cairn_tables::StoreFailure;
 use http::StatusCode;
 
 use super::authentication::Caller;
 use crate::error::AdminError;
-use crate::reply::ChangeRecord;
+use crate::reply::{ChangeRecord, Reply};
 use crate::request::path::Segments;
 
 /// The properties of a request that its audit records contain.
@@ -30,8 +30,55 @@ impl AuditContext<'_> {
     ///
     /// # Errors
     /// `STORAGE_FULL`, and `NOT_READY` when the audit trail cannot record.
-    pub(crate) async fn record_intent(&self, log: &Arc<AuditLog>) -> Result<Intent, AdminError> {
-        log.record_intent(self.detailed_record(AuditResult::Allowed, "")).await.map_err(unrecorded)
+    pub(crate) async fn record_intent(
+        &self,
+        log: &Arc<AuditLog>,
+        kind: AuditKind,
+    ) -> Result<Intent, AdminError> {
+        log.record_intent(kind, self.detailed_record(AuditResult::Allowed, "")).await.map_err(unrecorded)
+    }
+
+    /// Records a login. On a full disk it is only counted: people must be able to log in and free space.
+    ///
+    /// # Errors
+    /// `NOT_READY` when the audit trail cannot record. The session must not begin.
+    pub(crate) async fn record_login(&self, log: &AuditLog) -> Result<(), AdminError> {
+        match log.record_access(&self.credential(), self.detailed_record(AuditResult::Allowed, "")).await {
+            Ok(()) | Err(StoreFailure::Full) => Ok(()),
+            Err(error) => Err(unrecorded(error)),
+        }
+    }
+
+    /// Records the outcome of an access that is about to be answered. Returns the answer.
+    ///
+    /// # Errors
+    /// Those of the outcome, and those of [`Self::record_intent`]. The access must not be answered.
+    pub(crate) async fn record_access_outcome(
+        &self,
+        log: &AuditLog,
+        outcome: Result<Reply, AdminError>,
+    ) -> Result<Reply, AdminError> {
+        match outcome {
+            Ok(mut reply) => {
+                let ChangeRecord { resource, detail, .. } = std::mem::take(&mut reply.record);
+                let record = self.detailed_record(AuditResult::Allowed, &detail);
+                let resource = resource.unwrap_or(record.resource.clone());
+                log.record_access(&self.credential(), AuditRecord { resource, ..record })
+                    .await
+                    .map_err(unrecorded)?;
+                Ok(reply)
+            }
+            Err(error) => {
+                if is_outcome(&error) {
+                    let detail = format!("{}: {}", error.code(), error.message());
+                    log.offer(
+                        Source::Client(self.client),
+                        self.detailed_record(AuditResult::Failed, &detail),
+                    );
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Records that objects were read. The record is durable soon after.
@@ -84,10 +131,16 @@ impl AuditContext<'_> {
 
     /// Returns a record with a detail, and with the id of the management token if the caller used one.
     fn detailed_record(&self, result: AuditResult, detail: &str) -> AuditRecord {
-        let token = self.caller.and_then(|caller| caller.token).map(|id| format!("token {id}"));
-        let parts = [Some(detail.to_owned()).filter(|detail| !detail.is_empty()), token];
-        let detail = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let credential = self.credential();
+        let parts = [detail, &credential].into_iter().filter(|part| !part.is_empty());
+        let detail = parts.collect::<Vec<_>>().join("; ");
         AuditRecord { detail, ..self.record(result) }
+    }
+
+    /// Describes the management token that the caller used; empty for root and the system token.
+    fn credential(&self) -> String {
+        let token = self.caller.and_then(|caller| caller.token);
+        token.map(|id| format!("token {id}")).unwrap_or_default()
     }
 
     fn record(&self, result: AuditResult) -> AuditRecord {

@@ -5,6 +5,7 @@
 //! event that says so.
 
 use super::id::{AuditId, AuditIds};
+use super::kind::AuditKind;
 use super::limits::BATCH_RECORDS_MAX;
 use super::queue::{Command, Queue};
 use super::record::{AuditRecord, AuditResult};
@@ -25,13 +26,14 @@ const SERVICE_ENDED: &str =
 pub struct Intent {
     queue: Arc<Queue>,
     id: AuditId,
+    kind: AuditKind,
     /// `None` once completed.
     record: Option<Arc<AuditRecord>>,
 }
 
 impl Intent {
-    pub(super) fn new(queue: Arc<Queue>, id: AuditId, record: Arc<AuditRecord>) -> Self {
-        Self { queue, id, record: Some(record) }
+    pub(super) fn new(queue: Arc<Queue>, id: AuditId, kind: AuditKind, record: Arc<AuditRecord>) -> Self {
+        Self { queue, id, kind, record: Some(record) }
     }
 
     /// Records the outcome later: an event, or `None` if nothing was changed. Never waits. If the process ends before it is
@@ -55,7 +57,7 @@ impl Intent {
 
     fn submit(&self, event: Option<AuditRecord>, reply: Option<oneshot::Sender<()>>) {
         // Refused if the trail is closed: the next start completes the intent.
-        let _ = self.queue.push(Command::Complete(self.id, event.map(Box::new), reply));
+        let _ = self.queue.push(Command::Complete(self.id, self.kind, event.map(Box::new), reply));
     }
 }
 
@@ -89,7 +91,9 @@ pub(super) fn complete_leftovers(
         tracing::warn!(target: "service::audit", changes = left.len(), "the outcome of changes was not recorded when the service last ended");
         let events: Vec<_> =
             left.into_iter().map(|(id, record)| (id, without_outcome(record, SERVICE_ENDED))).collect();
-        let entries: Vec<_> = events.iter().map(|(id, event)| Entry::Completed(*id, Some(event))).collect();
+        // An intent does not say its kind. Those that a crash leaves are few.
+        let completed = |(id, event)| Entry::Completed(id, AuditKind::Change, Some(event));
+        let entries: Vec<_> = events.iter().map(|(id, event)| completed((*id, event))).collect();
         match store.append(ids, &entries, now, retention) {
             Ok(_) => {}
             // The intents stay in the store until there is space. A full disk must not prevent a start.

@@ -16,6 +16,8 @@ pub(crate) const QUEUE_RECORDS_MAX: usize = 4096;
 pub(crate) const QUEUE_OFFERED_MAX: usize = QUEUE_RECORDS_MAX / 4;
 /// Commands that may wait while records of reads are not waited for: half of the queue stays for changes and offers.
 pub(crate) const QUEUE_RECORDS_UNWAITED_MAX: usize = QUEUE_RECORDS_MAX / 4;
+/// Commands that may wait when a read or an access is added: the other half of the queue is for changes.
+pub(crate) const QUEUE_WITHOUT_CHANGE_MAX: usize = QUEUE_RECORDS_MAX / 2;
 /// Records that the writer takes into one transaction.
 pub(crate) const BATCH_RECORDS_MAX: usize = 256;
 
@@ -48,6 +50,14 @@ pub(crate) const PAGE_RECORDS_READ_MAX: usize = 200_000;
 pub(crate) const TXN_RECORDS_READ_MAX: usize = 4096;
 /// Queries that may wait for the reader. Further ones are refused.
 pub(crate) const QUERIES_WAITING_MAX: usize = 64;
+
+/// Repeated accesses of one caller from one source are merged for so long. A crash loses their count.
+pub(crate) const ACCESS_INTERVAL: Duration = Duration::from_secs(300);
+/// Accesses to different resources that one caller has recorded in an interval. Further ones are only counted: in the long
+/// run, 105 million a year, of which `audit.records_max` are kept.
+pub(crate) const ACCESS_RESOURCES_MAX: usize = 1000;
+/// Recorded accesses that are compared with later ones. At more, all intervals end early. A few megabytes.
+pub(crate) const ACCESSES_TRACKED_MAX: usize = 16_384;
 
 /// Sources that a limiter tracks. Further ones share one limit.
 pub(crate) const SOURCES_MAX: usize = 4096;

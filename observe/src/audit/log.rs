@@ -2,8 +2,10 @@
 //!
 //! Executors hand records and queries to two threads (`threads.rs`) and never wait for the disk themselves.
 
+use super::accesses::Merged;
 use super::id::{AuditId, AuditIds};
 use super::intent::{self, Intent};
+use super::kind::AuditKind;
 use super::limiter::{Admission, Limiter};
 use super::limits::{FINDINGS, QUERIES_WAITING_MAX, QUEUE_RECORDS_UNWAITED_MAX, REFUSALS};
 use super::query::{AuditPage, AuditQuery};
@@ -31,7 +33,7 @@ pub struct AuditOptions {
     pub store: [u8; 16],
     /// How long events are kept.
     pub age_max: Duration,
-    /// How many events are kept.
+    /// How many events of each kind are kept.
     pub records_max: u64,
     /// Which requests for objects are recorded in addition.
     pub data_events: DataEvents,
@@ -132,20 +134,42 @@ impl AuditLog {
     /// [`StoreFailure::Overloaded`] and [`StoreFailure::Closing`]. The caller must not send what was read then.
     pub async fn record_read(&self, record: AuditRecord) -> Result<(), StoreFailure> {
         let (reply, answer) = oneshot::channel();
-        if self.shared.queue.push(Command::Append(Box::new(record), reply))? > QUEUE_RECORDS_UNWAITED_MAX {
+        let command = Command::Append(AuditKind::Read, Box::new(record), reply);
+        if self.shared.queue.push(command)? > QUEUE_RECORDS_UNWAITED_MAX {
             let _ = answer.await;
         }
         Ok(())
     }
 
-    /// Records an event. It is durable when the future resolves, and only then may the caller send the response to the
+    /// Records an access with a credential, or counts it if the caller repeats one that is recorded. A record is durable when
+    /// the future resolves, and only then may the caller send the response.
+    ///
+    /// # Errors
+    /// As for [`Self::append`].
+    pub async fn record_access(&self, credential: &str, record: AuditRecord) -> Result<(), StoreFailure> {
+        if self.shared.accesses().admit(credential, &record, Instant::now()) == Merged::Counted {
+            metrics::AUDIT_RECORDS_LEFT_OUT.add(1);
+            return Ok(());
+        }
+        let recorded = self.append_as(AuditKind::Access, record.clone()).await;
+        if recorded.is_err() {
+            self.shared.accesses().revert(credential, &record);
+        }
+        recorded.map(|_| ())
+    }
+
+    /// Records an event of the service. It is durable when the future resolves, and only then may the caller send the response to the
     /// action. Dropping the future does not cancel the record.
     ///
     /// # Errors
     /// After any error the caller must refuse the action, after [`StoreFailure::Full`] with 507.
     pub async fn append(&self, record: AuditRecord) -> Result<AuditId, StoreFailure> {
+        self.append_as(AuditKind::Change, record).await
+    }
+
+    async fn append_as(&self, kind: AuditKind, record: AuditRecord) -> Result<AuditId, StoreFailure> {
         let (reply, answer) = oneshot::channel();
-        self.shared.queue.push(Command::Append(Box::new(record), reply))?;
+        self.shared.queue.push(Command::Append(kind, Box::new(record), reply))?;
         answer.await.map_err(|_| StoreFailure::Closing)?
     }
 
@@ -154,12 +178,12 @@ impl AuditLog {
     ///
     /// # Errors
     /// As for [`Self::append`]. After any error the caller must not begin the change.
-    pub async fn record_intent(&self, record: AuditRecord) -> Result<Intent, StoreFailure> {
+    pub async fn record_intent(&self, kind: AuditKind, record: AuditRecord) -> Result<Intent, StoreFailure> {
         let (reply, answer) = oneshot::channel();
         let record = Arc::new(record);
         self.shared.queue.push(Command::Intend(Arc::clone(&record), reply))?;
         let id = answer.await.map_err(|_| StoreFailure::Closing)??;
-        Ok(Intent::new(Arc::clone(&self.shared.queue), id, record))
+        Ok(Intent::new(Arc::clone(&self.shared.queue), id, kind, record))
     }
 
     /// Records an event later, unless its source has caused too many. Never waits.

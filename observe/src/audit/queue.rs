@@ -3,7 +3,8 @@
 //! Executors push without waiting, and the writer takes all commands as one batch. Commands without room are refused at once.
 
 use super::id::AuditId;
-use super::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX, QUEUE_RECORDS_MAX};
+use super::kind::AuditKind;
+use super::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX, QUEUE_RECORDS_MAX, QUEUE_WITHOUT_CHANGE_MAX};
 use super::record::AuditRecord;
 use cairn_tables::StoreFailure;
 use futures_channel::oneshot;
@@ -14,13 +15,13 @@ use std::time::Duration;
 /// A command for the writer. A record is written even if the caller that waits for it has gone.
 pub(crate) enum Command {
     /// Records an event and sends its id.
-    Append(Box<AuditRecord>, oneshot::Sender<Result<AuditId, StoreFailure>>),
+    Append(AuditKind, Box<AuditRecord>, oneshot::Sender<Result<AuditId, StoreFailure>>),
     /// Records an event that no caller waits for.
     Offer(Box<AuditRecord>),
     /// Records an intent and sends its id.
     Intend(Arc<AuditRecord>, oneshot::Sender<Result<AuditId, StoreFailure>>),
     /// Replaces the intent with this id by its outcome, if anything was changed. A caller may wait for it.
-    Complete(AuditId, Option<Box<AuditRecord>>, Option<oneshot::Sender<()>>),
+    Complete(AuditId, AuditKind, Option<Box<AuditRecord>>, Option<oneshot::Sender<()>>),
     /// Replies after all commands before it were processed.
     Barrier(oneshot::Sender<()>),
 }
@@ -66,7 +67,11 @@ impl Queue {
         let is_offered = matches!(command, Command::Offer(_));
         // Completions always have room, because there are no more of them than admitted intents.
         let is_completion = matches!(command, Command::Complete(..));
-        if (state.commands.len() >= QUEUE_RECORDS_MAX && !is_completion)
+        let room = match &command {
+            Command::Append(kind, ..) if kind.is_without_change() => QUEUE_WITHOUT_CHANGE_MAX,
+            _ => QUEUE_RECORDS_MAX,
+        };
+        if (state.commands.len() >= room && !is_completion)
             || (is_offered && state.offered >= QUEUE_OFFERED_MAX)
         {
             return Err(StoreFailure::Overloaded);
@@ -110,7 +115,8 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::{Command, Queue, Taken};
-    use crate::audit::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX};
+    use crate::audit::kind::AuditKind;
+    use crate::audit::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX, QUEUE_WITHOUT_CHANGE_MAX};
     use crate::audit::record::{AuditRecord, AuditResult};
     use cairn_tables::StoreFailure;
     use futures_channel::oneshot;
@@ -127,10 +133,25 @@ mod tests {
             queue.push(Command::Offer(record())).unwrap();
         }
         assert_eq!(queue.push(Command::Offer(record())), Err(StoreFailure::Overloaded));
-        queue.push(Command::Append(record(), oneshot::channel().0)).unwrap();
+        queue.push(append(AuditKind::Change)).unwrap();
         let Taken::Batch(batch) = queue.take(Duration::ZERO) else { panic!("a batch") };
         assert_eq!(batch.len(), BATCH_RECORDS_MAX);
         queue.push(Command::Offer(record())).unwrap();
+    }
+
+    fn append(kind: AuditKind) -> Command {
+        Command::Append(kind, record(), oneshot::channel().0)
+    }
+
+    #[test]
+    fn a_flood_of_accesses_leaves_room_for_changes() {
+        let queue = Queue::default();
+        for _ in 0..QUEUE_WITHOUT_CHANGE_MAX {
+            queue.push(append(AuditKind::Access)).unwrap();
+        }
+        assert_eq!(queue.push(append(AuditKind::Access)), Err(StoreFailure::Overloaded));
+        assert_eq!(queue.push(append(AuditKind::Read)), Err(StoreFailure::Overloaded));
+        queue.push(append(AuditKind::Change)).unwrap();
     }
 
     #[test]

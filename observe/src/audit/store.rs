@@ -1,11 +1,19 @@
 //! The audit trail on disk: an LMDB environment in `<data-dir>/audit/`.
 //!
 //! ```text
-//! table     key               value
-//! events    id (16)           record.rs, version 1 or 2
-//! intents   id (16)           record.rs, version 1 or 2: a change that was about to begin
-//! audit     identity          16 bytes store id
+//! table            key        value
+//! events           id (16)    record.rs, version 1 or 2: changes through the management plane, and records of earlier programs
+//! bucket_changes   id (16)    as events: changes of buckets through S3
+//! object_changes   id (16)    as events: changes of objects
+//! refusals         id (16)    as events: refused requests and faults
+//! accesses         id (16)    as events: logins, and disclosures of secrets
+//! reads            id (16)    as events: reads of objects and lists
+//! intents          id (16)    record.rs, version 1 or 2: a change that was about to begin
+//! audit            identity   16 bytes store id
 //! ```
+//! The kinds of events have tables of their own (`kind.rs`), each with its own number of records, so that none displaces
+//! another. Together they are in the order of their ids.
+//!
 //! A change has an intent before it begins and an event when its outcome is known. One transaction replaces the intent by the
 //! event. Intents that the previous process left become events when the trail is opened, so a crash between a change and its
 //! event hides nothing.
@@ -17,13 +25,15 @@
 //! durable or refused, and never half-written.
 
 use super::id::{AuditId, AuditIds};
+use super::kind::AuditKind;
 use super::limits::{EXTRA_REMOVALS_MAX, HEADROOM, MAP_BYTES, PAGE_RECORDS_READ_MAX, TXN_RECORDS_READ_MAX};
 use super::query::{AuditPage, AuditQuery};
 use super::record::{AuditEvent, AuditRecord};
-use cairn_lmdb::{Error, ReadTxn, Record, Table, WriteTxn};
+use cairn_lmdb::{Error, ReadTxn, Record, ReverseScan, Table, WriteTxn};
 use cairn_model::Timestamp;
 use cairn_tables::{Space, StoreFailure, StoreOpenError, StoreSchema, TableStore};
 use std::io;
+use std::iter::Peekable;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,7 +45,7 @@ pub(super) static SCHEMA: StoreSchema = StoreSchema {
     after_failure: "nothing is recorded",
     identity_table: "audit",
     map_bytes: MAP_BYTES,
-    tables_max: 4,
+    tables_max: 9,
     // A damaged event is shown as damaged, and does not prevent a start.
     compared_bytes_max: 0,
     headroom: HEADROOM,
@@ -51,14 +61,15 @@ const AFTER_ALL: &[u8] = &[0xFF; 16];
 pub(crate) struct Retention {
     /// Older events are removed.
     pub(crate) age_max: Duration,
-    /// The oldest events are removed if there are more.
+    /// The oldest events of a kind are removed if the kind has more.
     pub(crate) records_max: u64,
 }
 
 /// The environment of the audit trail.
 pub(crate) struct AuditStore {
     pub(super) tables: TableStore,
-    events: Table,
+    /// One for each kind, in the order of [`AuditKind::ALL`].
+    events: [Table; AuditKind::ALL.len()],
     intents: Table,
 }
 
@@ -66,17 +77,17 @@ pub(crate) struct AuditStore {
 #[derive(Clone, Copy)]
 pub(crate) enum Entry<'r> {
     /// Adds an event.
-    Event(&'r AuditRecord),
+    Event(AuditKind, &'r AuditRecord),
     /// Adds an intent.
     Intent(&'r AuditRecord),
     /// Replaces the intent with this id by its outcome, if anything was changed.
-    Completed(AuditId, Option<&'r AuditRecord>),
+    Completed(AuditId, AuditKind, Option<&'r AuditRecord>),
 }
 
 impl Entry<'_> {
     /// Returns whether the entry adds an event.
     pub(crate) const fn is_event(&self) -> bool {
-        matches!(self, Self::Event(_) | Self::Completed(_, Some(_)))
+        matches!(self, Self::Event(..) | Self::Completed(_, _, Some(_)))
     }
 }
 
@@ -84,7 +95,12 @@ impl AuditStore {
     /// Opens the trail of the store with this id, or creates it if the marker file requests it. Blocks.
     pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, StoreOpenError> {
         let mut tables = TableStore::open(folder, store, &SCHEMA)?;
-        Ok(Self { events: tables.table("events")?, intents: tables.table("intents")?, tables })
+        let intents = tables.table("intents")?;
+        let mut events = [intents; AuditKind::ALL.len()];
+        for (table, kind) in events.iter_mut().zip(AuditKind::ALL) {
+            *table = tables.table(kind.table_name())?;
+        }
+        Ok(Self { events, intents, tables })
     }
 
     /// Returns the id of the latest event when the trail is opened. Blocks.
@@ -98,8 +114,8 @@ impl AuditStore {
     }
 
     fn last_id_in(&self, txn: &ReadTxn<'_>) -> Result<Option<AuditId>, Error> {
-        let Some(last) = txn.scan_reverse(self.events, AFTER_ALL)?.next() else { return Ok(None) };
-        Ok(last?.0.try_into().ok().map(AuditId))
+        let last = self.latest_before(txn, AFTER_ALL)?.next().transpose()?;
+        Ok(last.and_then(|(key, _)| key.try_into().ok()).map(AuditId))
     }
 
     /// Returns at most `count_max` intents that have no outcome, oldest first.
@@ -140,13 +156,15 @@ impl AuditStore {
         let mut body = Vec::new();
         let mut made = Vec::with_capacity(entries.len());
         for entry in entries {
-            if let Entry::Completed(intent, _) = entry {
+            if let Entry::Completed(intent, ..) = entry {
                 txn.remove(self.intents, &intent.0)?;
             }
             let (table, record) = match *entry {
-                Entry::Event(record) | Entry::Completed(_, Some(record)) => (self.events, record),
+                Entry::Event(kind, record) | Entry::Completed(_, kind, Some(record)) => {
+                    (self.events[kind as usize], record)
+                }
                 Entry::Intent(record) => (self.intents, record),
-                Entry::Completed(intent, None) => {
+                Entry::Completed(intent, _, None) => {
                     made.push(intent);
                     continue;
                 }
@@ -171,17 +189,30 @@ impl AuditStore {
     ) -> Result<(), Error> {
         let age_max = u64::try_from(retention.age_max.as_millis()).unwrap_or(u64::MAX);
         let oldest_kept = Timestamp(now.0.saturating_sub(age_max));
-        for _ in 0..added + EXTRA_REMOVALS_MAX {
-            let too_many = txn.totals().records.saturating_sub(1) > retention.records_max;
-            let Some(oldest) = txn.first_key_at_or_after(self.events, BEFORE_ALL)? else { return Ok(()) };
-            let id: [u8; 16] = oldest.try_into().unwrap_or_default();
-            if !too_many && AuditId(id).time() >= oldest_kept {
-                return Ok(());
+        let mut removals = added + EXTRA_REMOVALS_MAX;
+        for table in self.events {
+            let mut count = txn.count(table)?;
+            while removals > 0 {
+                let Some(oldest) = txn.first_key_at_or_after(table, BEFORE_ALL)? else { break };
+                let id: [u8; 16] = oldest.try_into().unwrap_or_default();
+                if count <= retention.records_max && AuditId(id).time() >= oldest_kept {
+                    break;
+                }
+                let key = oldest.to_vec();
+                txn.remove(table, &key)?;
+                (count, removals) = (count.saturating_sub(1), removals - 1);
             }
-            let key = oldest.to_vec();
-            txn.remove(self.events, &key)?;
         }
         Ok(())
+    }
+
+    /// Iterates over the events of all kinds before a key, latest first.
+    fn latest_before<'t>(&self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<Latest<'t>, Error> {
+        let mut scans = Vec::with_capacity(self.events.len());
+        for table in self.events {
+            scans.push(txn.scan_reverse(table, key)?.peekable());
+        }
+        Ok(Latest { scans })
     }
 
     /// Reads a page of events, latest first. Blocks for as long as reading [`PAGE_RECORDS_READ_MAX`] records takes.
@@ -192,7 +223,7 @@ impl AuditStore {
         loop {
             let txn = self.tables.environment().read()?;
             let mut last = None;
-            for item in txn.scan_reverse(self.events, &end_key)?.take(TXN_RECORDS_READ_MAX) {
+            for item in self.latest_before(&txn, &end_key)?.take(TXN_RECORDS_READ_MAX) {
                 let (key, record) = item?;
                 let Ok(key) = <[u8; 16]>::try_from(key) else { continue };
                 if key < start_key {
@@ -211,6 +242,31 @@ impl AuditStore {
                 None => return Ok(page),
             }
         }
+    }
+}
+
+/// Iterates over the events of all kinds, latest first.
+struct Latest<'t> {
+    scans: Vec<Peekable<ReverseScan<'t>>>,
+}
+
+impl<'t> Iterator for Latest<'t> {
+    type Item = <ReverseScan<'t> as Iterator>::Item;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut latest: Option<(usize, [u8; 16])> = None;
+        for (number, scan) in self.scans.iter_mut().enumerate() {
+            let key = match scan.peek() {
+                None => continue,
+                Some(Err(_)) => return scan.next(),
+                // No event has another length.
+                Some(Ok((key, _))) => <[u8; 16]>::try_from(*key).unwrap_or([0xFF; 16]),
+            };
+            if latest.is_none_or(|(_, other)| other < key) {
+                latest = Some((number, key));
+            }
+        }
+        latest.and_then(|(number, _)| self.scans[number].next())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::request::query::Query;
 use crate::request::target::Target;
 use cairn_identity::{Authentication, Principal};
 use cairn_net::Request;
-use cairn_observe::{AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_observe::{AuditKind, AuditLog, AuditRecord, AuditResult, Intent, Source};
 use cairn_tables::StoreFailure;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,9 +70,9 @@ impl AuditContext {
     ///
     /// # Errors
     /// `InsufficientStorage`, `SlowDown` or `ServiceUnavailable`. The change must not begin.
-    pub(crate) async fn record_intent(&self) -> S3Result<Intent> {
+    pub(crate) async fn record_intent(&self, kind: AuditKind) -> S3Result<Intent> {
         let record = self.record(AuditResult::Allowed, String::new());
-        self.log.record_intent(record).await.map_err(unrecorded)
+        self.log.record_intent(kind, record).await.map_err(unrecorded)
     }
 
     /// Records a read that is about to be answered.

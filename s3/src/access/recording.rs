@@ -10,7 +10,7 @@ use crate::headers::object_lock;
 use crate::headers::version::{MARKER_HEADER, VERSION_HEADER};
 use crate::request::fields::Fields;
 use cairn_http1::ResponseHead;
-use cairn_observe::{AuditResult, DataEvents, Intent};
+use cairn_observe::{AuditKind, AuditResult, DataEvents, Intent};
 use std::cell::Cell;
 
 /// What an operation does, for the audit trail.
@@ -82,7 +82,8 @@ impl Recording {
         let context = context();
         let intent = match kind {
             RecordKind::Read => None,
-            _ => Some(context.record_intent().await?),
+            RecordKind::BucketChange => Some(context.record_intent(AuditKind::BucketChange).await?),
+            _ => Some(context.record_intent(AuditKind::ObjectChange).await?),
         };
         let detail = match kind {
             RecordKind::GovernanceBypass => "asked to bypass governance retention".to_owned(),

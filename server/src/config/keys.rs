@@ -219,8 +219,8 @@ keys! {
     AUDIT_RETENTION: "audit.retention_days", None, integer(1, 36_500), Some("365"),
      "How long audit events are kept.";
     AUDIT_RECORDS_MAX: "audit.records_max", None, integer(1000, 1_000_000_000), Some("4000000"),
-     "Maximum number of audit events that are kept; beyond it the oldest are removed. The default exceeds what one client \
-     whose requests are all refused can cause in a year.";
+     "Maximum number of audit events of each kind that are kept; beyond it the oldest of the kind are removed. The default \
+     exceeds what one client whose requests are all refused can cause in a year.";
     AUDIT_DATA_EVENTS: "audit.data_events", None, DATA_EVENTS_WORDS, Some("off"),
      "Which requests for objects are recorded in the audit trail besides refused ones: `writes` records each change of an \
      object before it begins and with its outcome, `all` also records reads and lists. Both slow requests down and fill \

@@ -76,7 +76,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     };
     if let Some(log) = call.context.audit() {
         let audit = AuditContext { caller: Some(&caller), ..*call.audit };
-        audit.record_read(log).await?;
+        audit.record_login(log).await?;
     }
     let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
     let source = SessionSource::of(call.audit.client, call.head);

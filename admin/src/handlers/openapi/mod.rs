@@ -147,7 +147,7 @@ fn errors(operation: &Operation, description: &Description) -> Vec<(u16, Vec<&'s
     if description.request.is_some() {
         codes.extend([(408, "INVALID_REQUEST"), (411, "INVALID_REQUEST"), (413, "PAYLOAD_TOO_LARGE")]);
     }
-    if operation.is_recorded {
+    if operation.is_recorded() {
         codes.push((507, "STORAGE_FULL"));
     }
     codes.extend_from_slice(description.errors);

@@ -7,7 +7,7 @@ use http::Method;
 use crate::operation::{Access, Operation};
 
 const fn public(name: &'static str, method: Method, path: &'static str) -> Operation {
-    Operation { name, method, path, access: Access::Public, is_recorded: false, is_data_read: false }
+    Operation { name, method, path, access: Access::Public, recorded_as: None }
 }
 
 /// Every such operation. The token in the path is the whole authorization.
