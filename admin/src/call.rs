@@ -6,6 +6,7 @@ use cairn_identity::directory::Directory;
 use cairn_model::{BucketName, ObjectKey, VersionName};
 use cairn_net::{CancelReason, RequestBody};
 use cairn_observe::AuditLog;
+use cairn_transfer::SmallBody;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use crate::access::{AuditContext, Caller, ReadAudit};
 use crate::context::AdminContext;
 use crate::error::AdminError;
+use crate::limits::BODY_BYTES_MAX;
 use crate::request::body::{parse_json, read_body};
 use crate::request::names::{bucket_name, object_key, version_name};
 use crate::request::path::Segments;
@@ -157,7 +159,18 @@ impl Call<'_, '_> {
     /// # Errors
     /// `INVALID_REQUEST` when it is invalid; `PAYLOAD_TOO_LARGE`.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, AdminError> {
-        let bytes = self.body_bytes().await?;
+        self.short_json(BODY_BYTES_MAX).await
+    }
+
+    /// Reads and parses a JSON body of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(crate) async fn short_json<T: DeserializeOwned>(
+        &mut self,
+        bytes_max: usize,
+    ) -> Result<T, AdminError> {
+        let bytes = self.body_of(bytes_max).await?;
         parse_json(&bytes)
     }
 
@@ -190,10 +203,14 @@ impl Call<'_, '_> {
     ///
     /// # Errors
     /// `PAYLOAD_TOO_LARGE`, errors of the connection, and those of [`Self::authenticate_again`].
-    pub(crate) async fn body_bytes(&mut self) -> Result<Vec<u8>, AdminError> {
+    pub(crate) async fn body_bytes(&mut self) -> Result<SmallBody, AdminError> {
+        self.body_of(BODY_BYTES_MAX).await
+    }
+
+    async fn body_of(&mut self, bytes_max: usize) -> Result<SmallBody, AdminError> {
         let bytes = match self.body.as_deref_mut() {
-            Some(body) => read_body(body).await?,
-            None => Vec::new(),
+            Some(body) => read_body(&self.context.open()?.engine, body, bytes_max).await?,
+            None => SmallBody::default(),
         };
         self.authenticate_again()?;
         Ok(bytes)

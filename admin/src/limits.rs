@@ -13,6 +13,9 @@ pub(crate) const USER_AGENT_BYTES_MAX: usize = 256;
 /// Largest JSON body of a request, in bytes (specification, "Limits").
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Largest body of a login, in bytes: a token or a credential. Everybody may send it.
+pub(crate) const LOGIN_BYTES_MAX: usize = 4096;
+
 /// Most values in a JSON body. Parsing 1 MiB of empty objects would block the executor for a tenth of a second. The
 /// largest policy has about 11 000 values.
 pub(crate) const JSON_VALUES_MAX: usize = 20_000;

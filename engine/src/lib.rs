@@ -65,7 +65,7 @@ pub use check::verifier::VerifiedVersion;
 pub use check::verify::BucketVerification;
 pub use error::{EngineError, OpenError, Precondition};
 pub use executor::copy_queue::CopyPermit;
-pub use executor::memory_budget::Recall;
+pub use executor::memory_budget::{MemoryPermit, Recall};
 pub use fault_reports::{FaultObserver, FoundWhile, StoreFault};
 pub use format::block::block_check;
 pub use format::scrub_record::{ScrubRecord, VerifyPosition};

@@ -44,17 +44,20 @@ pub struct BufferLimits {
     pub upload_bytes: u64,
     /// Bytes that all readers together may prefetch. Beyond it, each reads block by block.
     pub read_ahead_bytes: u64,
+    /// Bytes of small bodies that are read into memory, beyond what a connection may hold. Beyond it, they wait.
+    pub small_body_bytes: u64,
 }
 
 impl BufferLimits {
     /// The minimum: three times what one upload has in flight, and what four readers prefetch. With less, a single upload or
-    /// download would be slow.
-    pub const MIN: Self = Self { upload_bytes: 4 << 20, read_ahead_bytes: 2 << 20 };
+    /// download would be slow. And one small body of the usual limit: a longer one takes up to 7 MiB of the reserve.
+    pub const MIN: Self =
+        Self { upload_bytes: 4 << 20, read_ahead_bytes: 2 << 20, small_body_bytes: 1 << 20 };
 }
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { upload_bytes: 128 << 20, read_ahead_bytes: 64 << 20 }
+        Self { upload_bytes: 128 << 20, read_ahead_bytes: 64 << 20, small_body_bytes: 16 << 20 }
     }
 }
 

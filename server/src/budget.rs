@@ -6,11 +6,12 @@
 //!        ├─ block cache      storage.cache_bytes, or a quarter of the limit
 //!        ├─ upload buffers   two fifths of the rest, at most 128 MiB for each executor
 //!        ├─ read-ahead       a fifth of the rest, at most 64 MiB for each executor
+//!        ├─ small bodies     a twentieth of the rest, at most 16 MiB for each executor
 //!        ├─ password hash    a second one at a time, if there is room for it
 //!        └─ connections      what is left; an eighth for the management plane, and another for the console
 //! ```
 //!
-//! The engine bounds the upload and read-ahead buffers, and the cache bounds itself. The rest is bounded by the number of
+//! The engine bounds the upload and read-ahead buffers and the small bodies, and the cache bounds itself. The rest is bounded by the number of
 //! connections: each can hold the blocks that a client has not read, and a request head. LMDB's maps are not counted: they are
 //! files, whose pages the kernel reclaims when it needs memory, and a control group does not kill a process for them.
 //!
@@ -27,8 +28,8 @@ use crate::error::ServeError;
 use crate::host::memory::{self, SetBy};
 use crate::memory_sizes::{
     CONNECTION_BYTES, CONNECTIONS_MIN, CONSOLE_CONNECTIONS_MAX, CONSOLE_CONNECTIONS_MIN,
-    MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MIN, MIB, PASSWORD_HASH_BYTES, connections_min, fixed,
-    limit_min, without_reserve,
+    MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MIN, MIB, PASSWORD_HASH_BYTES, buffers,
+    connections_min, fixed, limit_min, without_reserve,
 };
 
 /// The default size of the cache is one part in four of the memory limit.
@@ -40,6 +41,8 @@ const PLANE_PART: u64 = 8;
 const HASH_PART: u64 = 8;
 /// Of five parts of the remaining memory, upload buffers get two and read-ahead buffers get one.
 const FIFTHS: u64 = 5;
+/// Small bodies get one part in twenty of it.
+const SMALL_BODY_PART: u64 = 20;
 
 /// The limit, and what the configuration and the store require.
 #[derive(Clone, Copy, Debug)]
@@ -206,8 +209,7 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
     let mut rest =
         without_reserve(demand.limit) - fixed(executors, slices) - cache_bytes - demand.connections_min();
     let mut password_hashes = 1;
-    let BufferLimits { upload_bytes, read_ahead_bytes } = BufferLimits::MIN;
-    let buffers_min = executors as u64 * (upload_bytes + read_ahead_bytes);
+    let buffers_min = executors as u64 * buffers(BufferLimits::MIN);
     if rest.saturating_sub(buffers_min) / HASH_PART >= PASSWORD_HASH_BYTES {
         password_hashes += 1;
         rest -= PASSWORD_HASH_BYTES;
@@ -217,15 +219,17 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
         (rest * 2 / FIFTHS / count).clamp(BufferLimits::MIN.upload_bytes, highest.upload_bytes);
     let read_ahead_bytes =
         (rest / FIFTHS / count).clamp(BufferLimits::MIN.read_ahead_bytes, highest.read_ahead_bytes);
-    let left = rest.saturating_sub(count * (upload_bytes + read_ahead_bytes));
+    let small_body_bytes =
+        (rest / SMALL_BODY_PART / count).clamp(BufferLimits::MIN.small_body_bytes, highest.small_body_bytes);
+    let of_executor = BufferLimits { upload_bytes, read_ahead_bytes, small_body_bytes };
+    let left = rest.saturating_sub(count * buffers(of_executor));
     let (connections_max, management_connections_max, console_connections_max) = demand.connections(left);
-    let buffers = BufferLimits { upload_bytes, read_ahead_bytes };
     let budget = Budget {
         limit: demand.limit,
         executors,
         slices,
         cache_bytes,
-        buffers,
+        buffers: of_executor,
         connections_max,
         management_connections_max,
         console_connections_max,
@@ -240,10 +244,9 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
 
 /// Memory that can be in use at the same time.
 fn used(budget: &Budget, demand: &Demand) -> u64 {
-    let per_executor = budget.buffers.upload_bytes + budget.buffers.read_ahead_bytes;
     fixed(budget.executors, budget.slices)
         + budget.cache_bytes
-        + budget.executors as u64 * per_executor
+        + budget.executors as u64 * buffers(budget.buffers)
         // One is in the fixed part.
         + (budget.password_hashes as u64 - 1) * PASSWORD_HASH_BYTES
         + budget.connections_max as u64 * demand.connection_bytes

@@ -39,6 +39,11 @@ pub(crate) const fn fixed(executors: usize, slices: usize) -> u64 {
     PROCESS_BYTES + executors as u64 * EXECUTOR_BYTES + slices as u64 * SLICE_BYTES
 }
 
+/// Bytes of the buffers of an executor.
+pub(crate) const fn buffers(limits: BufferLimits) -> u64 {
+    limits.upload_bytes + limits.read_ahead_bytes + limits.small_body_bytes
+}
+
 /// The limit without the reserve.
 pub(crate) const fn without_reserve(limit: u64) -> u64 {
     limit - limit / RESERVE_PART
@@ -59,8 +64,6 @@ pub(crate) const fn connections_min(
 
 /// The smallest limit to run in, in whole MiB, without a cache and with `connections_min` bytes for connections.
 pub(crate) const fn limit_min(executors: usize, slices: usize, connections_min: u64) -> u64 {
-    let BufferLimits { upload_bytes, read_ahead_bytes } = BufferLimits::MIN;
-    let buffers = executors as u64 * (upload_bytes + read_ahead_bytes) + connections_min;
-    let bytes = fixed(executors, slices) + buffers;
+    let bytes = fixed(executors, slices) + executors as u64 * buffers(BufferLimits::MIN) + connections_min;
     (bytes * RESERVE_PART).div_ceil(RESERVE_PART - 1).next_multiple_of(MIB)
 }

@@ -1,44 +1,36 @@
 //! Request bodies of limited size, and the errors of reading any body.
 
-use cairn_model::{u64_of, usize_of};
+use cairn_engine::Engine;
 use cairn_net::{BodyError, RequestBody};
+use cairn_transfer::{SmallBody, SmallBodyError, read_small_body};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
 
 use super::json;
 use crate::error::AdminError;
-use crate::limits::{BODY_BYTES_MAX, JSON_MESSAGE_BYTES_MAX};
+use crate::limits::JSON_MESSAGE_BYTES_MAX;
 
-/// Bytes that are read at a time.
-const READ_BYTES: usize = 4096;
-
-/// Reads a whole body.
+/// Reads a whole body of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// `PAYLOAD_TOO_LARGE` above [`BODY_BYTES_MAX`]; `INVALID_REQUEST` when the body arrives late (408), incomplete or
-/// malformed.
-pub(crate) async fn read_body(body: &mut RequestBody<'_>) -> Result<Vec<u8>, AdminError> {
-    let too_large = || {
-        let message = format!("the request body is larger than {BODY_BYTES_MAX} bytes");
-        AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message)
-    };
-    if body.remaining() > u64_of(BODY_BYTES_MAX) {
-        return Err(too_large());
-    }
-    // A body with the chunked transfer coding declares no length.
+/// `PAYLOAD_TOO_LARGE` above `bytes_max`; `INVALID_REQUEST` when the body arrives late (408), incomplete or malformed.
+pub(crate) async fn read_body(
+    engine: &Engine,
+    body: &mut RequestBody<'_>,
+    bytes_max: usize,
+) -> Result<SmallBody, AdminError> {
     body.accept_chunked();
-    let mut bytes = Vec::with_capacity(usize_of(body.remaining()));
-    let mut piece = [0; READ_BYTES];
-    loop {
-        let count = body.read(&mut piece).await.map_err(|error| body_error(&error))?;
-        if count == 0 {
-            return Ok(bytes);
+    read_small_body(engine, body, bytes_max, |_| {}).await.map_err(|error| match error {
+        SmallBodyError::TooLarge => {
+            let message = format!("the request body is larger than {bytes_max} bytes");
+            AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message)
         }
-        if bytes.len() + count > BODY_BYTES_MAX {
-            return Err(too_large());
+        SmallBodyError::Body(error) => body_error(&error),
+        SmallBodyError::TooSlow => {
+            let message = "the body arrived too slowly while other requests waited for memory; try again";
+            AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, message.to_owned())
         }
-        bytes.extend_from_slice(&piece[..count]);
-    }
+    })
 }
 
 /// Parses a JSON body.

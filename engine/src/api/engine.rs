@@ -2,6 +2,7 @@
 
 use crate::error::{EngineError, OpenError};
 use crate::executor::context::ExecutorContext;
+use crate::executor::memory_budget::{MemoryPermit, Recall};
 use crate::format::keys;
 use crate::format::seal::KeyOwner;
 use crate::limits::{BACKGROUND_SHARES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX};
@@ -52,6 +53,16 @@ impl Engine {
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         &self.context.store
+    }
+
+    /// Waits for memory for a small body of `bytes` bytes. It returns when the permit is dropped. A body that is larger than the
+    /// whole budget waits until it has it alone.
+    ///
+    /// While others wait, bodies that have held memory for long are recalled. Their requests must end then.
+    pub async fn small_body_memory(&self, bytes: usize, recall: &Recall) -> MemoryPermit {
+        let budget = &self.context.small_bodies;
+        let whole = usize::try_from(budget.bytes()).unwrap_or(usize::MAX);
+        budget.acquire(bytes.min(whole), recall).await
     }
 
     /// Begins to write a payload of exactly `size` bytes for a key.

@@ -23,7 +23,10 @@ use std::sync::Arc;
 pub(crate) struct ExecutorContext {
     pub(crate) store: Arc<Store>,
     disk: Disk,
+    /// Of upload buffers.
     pub(crate) memory_budget: MemoryBudget,
+    /// Of documents and forms that are read into memory.
+    pub(crate) small_bodies: MemoryBudget,
     /// Of payloads in volumes.
     pub(crate) hasher: Hasher,
     /// Of payloads that are stored with their record.
@@ -47,6 +50,7 @@ impl ExecutorContext {
         let context = Self {
             disk: Disk::new(Files::on(&store.faults), Arc::clone(&counters)),
             memory_budget: MemoryBudget::new(store.payloads.buffers.upload_bytes),
+            small_bodies: MemoryBudget::new(store.payloads.buffers.small_body_bytes),
             hasher: Hasher::default(),
             inline_hasher: InlineHasher::default(),
             copies: CopyQueue::default(),

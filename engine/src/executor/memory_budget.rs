@@ -5,7 +5,8 @@
 //! been filling for longer than [`FILL_PATIENCE`] are recalled, oldest first. An upload whose buffer is recalled ends with
 //! an error. As long as no other upload needs memory, slow uploads are left alone.
 //!
-//! Permits are issued in request order, so that small requests cannot starve a large one.
+//! Permits are issued in request order, so that small requests cannot starve a large one. Request bodies that are read into
+//! memory have a budget of their own, which works in the same way.
 
 use crate::limits::{FILL_PATIENCE, FIRST_WRITE_BYTES, RECALL_INTERVAL, WRITE_BYTES};
 use std::cell::{Cell, RefCell};
@@ -16,7 +17,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// The memory budget for the uploads of one executor.
+/// The memory budget for the uploads or the small bodies of one executor.
 pub(crate) struct MemoryBudget(Rc<State>);
 
 struct State {
@@ -77,7 +78,7 @@ impl Recall {
 }
 
 /// Permission to use memory; dropping it returns the memory.
-pub(crate) struct MemoryPermit {
+pub struct MemoryPermit {
     budget: Rc<State>,
     number: u64,
     bytes: u64,
@@ -85,7 +86,7 @@ pub(crate) struct MemoryPermit {
 
 impl MemoryPermit {
     /// Marks the buffer as full. It is not recalled any more: its memory returns when it has been written.
-    pub(crate) fn filled(&self) {
+    pub fn filled(&self) {
         if let Some(filling) = self.budget.filling.borrow_mut().remove(&self.number) {
             filling.recall.0.asked.set(false);
             self.budget.filling_bytes.set(self.budget.filling_bytes.get() - self.bytes);
@@ -122,6 +123,11 @@ impl MemoryBudget {
     pub(crate) fn buffer_bytes(&self, taken: u64) -> usize {
         let many_are_filling = self.0.filling_bytes.get() >= self.0.bytes / 2;
         if taken == 0 || many_are_filling { FIRST_WRITE_BYTES } else { WRITE_BYTES }
+    }
+
+    /// The whole budget, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.bytes
     }
 
     /// Waits until `bytes` bytes are available, and recalls slow buffers in the meantime.

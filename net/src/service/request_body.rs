@@ -125,6 +125,12 @@ impl<'c> RequestBody<'c> {
         }
     }
 
+    /// Returns whether the body has the chunked transfer coding, and it was accepted.
+    #[must_use]
+    pub const fn is_chunked(&self) -> bool {
+        matches!(self.coding, Coding::Chunked(_))
+    }
+
     /// Reads up to `out.len()` bytes straight from the socket into `out`. Returns 0 only when nothing remains or `out`
     /// is empty. The first call sends `100 Continue` when the client waits for it, so check everything that can be
     /// checked before.

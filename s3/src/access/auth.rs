@@ -45,6 +45,19 @@ fn authorize(principal: &Principal, action: Option<Action>, target: &Target) -> 
     require(principal, action, resource)
 }
 
+/// Checks that policies of `principal` allow anything in the bucket of `target`, before a document is read that names the
+/// objects of `action`.
+///
+/// # Errors
+/// `AccessDenied`, which tells the client nothing about the bucket.
+pub(crate) fn authorize_any(principal: &Principal, action: Action, target: &Target) -> S3Result<()> {
+    let bucket = target.bucket_text();
+    if principal.sees_bucket(bucket) {
+        return Ok(());
+    }
+    Err(S3Error::denied(action, Resource::Bucket(bucket), Decision::DeniedImplicitly))
+}
+
 /// What a request requires of its client's policies. The source of a copy and a bypass of retention have checks of their
 /// own.
 #[derive(Clone, Copy)]

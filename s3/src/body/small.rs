@@ -6,11 +6,8 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Element, XML_BODY_BYTES_MAX, parse};
 use cairn_engine::Md5;
-use cairn_model::usize_of;
-use cairn_net::{RequestBody, YieldBudget};
-
-/// Bytes allocated at a time: memory grows with the bytes received, not with the declared length.
-const PIECE_BYTES: usize = 64 * 1024;
+use cairn_net::RequestBody;
+use cairn_transfer::{SmallBody, SmallBodyError};
 
 /// Reads the XML document that an operation needs and checks its digests. Its root must be named `root`.
 ///
@@ -46,34 +43,33 @@ pub(crate) async fn read_xml_body(
 /// still do what it asks for.
 ///
 /// # Errors
-/// `MalformedXML` for a body that is too long, and errors of the digests, the connection and [`Call::authorize_again`].
+/// `MalformedXML` for a body that is too long, `RequestTimeout` for one that is too slow while others wait for memory, and errors of the digests, the connection and [`Call::authorize_again`].
 pub(crate) async fn read_small_body(
     call: &Call<'_>,
     body: &mut RequestBody<'_>,
     mut digests: BodyDigests,
     bytes_max: usize,
-) -> S3Result<Vec<u8>> {
+) -> S3Result<SmallBody> {
     assert_eq!(bytes_max % (1 << 20), 0, "the error names a whole number of MiB");
-    let length = usize_of(body.remaining());
-    if length > bytes_max {
-        let message = format!("The XML you provided is longer than {} MiB.", bytes_max >> 20);
-        return Err(S3Error::with_message(ErrorCode::MalformedXML, message));
-    }
-    let mut bytes = Vec::new();
     let mut md5 = digests.wants_md5().then(Md5::new);
-    let mut yield_budget = YieldBudget::default();
-    while bytes.len() < length {
-        let filled = bytes.len();
-        bytes.resize(length.min(filled + PIECE_BYTES), 0);
-        let count = body.read(&mut bytes[filled..]).await?;
-        assert!(count > 0, "a read returns bytes or fails while bytes are missing");
-        bytes.truncate(filled + count);
-        digests.update(&bytes[filled..]);
+    let observe = |piece: &[u8]| {
+        digests.update(piece);
         if let Some(md5) = &mut md5 {
-            md5.update(&bytes[filled..]);
+            md5.update(piece);
         }
-        yield_budget.spend(count).await;
-    }
+    };
+    let read = cairn_transfer::read_small_body(call.engine, body, bytes_max, observe).await;
+    let bytes = read.map_err(|error| match error {
+        SmallBodyError::TooLarge => {
+            let message = format!("The XML you provided is longer than {} MiB.", bytes_max >> 20);
+            S3Error::with_message(ErrorCode::MalformedXML, message)
+        }
+        SmallBodyError::Body(error) => error.into(),
+        SmallBodyError::TooSlow => {
+            let message = "The body arrived too slowly while other requests waited for memory; try again.";
+            S3Error::with_message(ErrorCode::RequestTimeout, message).closing()
+        }
+    })?;
     digests.check(md5.map(Md5::finish))?;
     call.authorize_again()?;
     Ok(bytes)

@@ -22,8 +22,9 @@ use cairn_engine::{Bucket, Cause, DeleteOptions, DeleteOutcome, EngineError, Wri
 use cairn_http1::{ResponseHead, StatusCode};
 use cairn_identity::Principal;
 use cairn_identity::policy::Action;
-use cairn_model::{ObjectKey, VersionName};
+use cairn_model::{ObjectKey, VersionName, u64_of};
 use cairn_net::RequestBody;
+use cairn_transfer::CONNECTION_BODY_BYTES;
 use futures_lite::future::yield_now;
 use std::sync::Arc;
 
@@ -51,6 +52,10 @@ struct Deleted {
 
 pub(crate) async fn delete_objects(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     write_conditions::refuse_on_batch(call.fields, call.operation)?;
+    // Nobody gets memory beyond that of the connection who certainly may delete nothing there.
+    if body.remaining() > u64_of(CONNECTION_BODY_BYTES) {
+        auth::authorize_any(&call.authentication.principal, Action::DeleteObject, call.target)?;
+    }
     let digests = declared::from_request(call.fields, call.authentication.payload)?;
     let body = read_small_body(call, body, BodyDigests::new(digests), named_objects::BODY_BYTES_MAX).await?;
     let request = named_objects::parse(&body).await?;

@@ -208,6 +208,7 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
         executors,
         upload_bytes_per_executor = buffers.upload_bytes,
         read_ahead_bytes_per_executor = buffers.read_ahead_bytes,
+        small_body_bytes_per_executor = buffers.small_body_bytes,
         slices,
         connections_max,
         management_connections_max,

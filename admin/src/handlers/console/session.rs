@@ -14,6 +14,7 @@ use crate::access::{
 };
 use crate::call::Call;
 use crate::error::AdminError;
+use crate::limits::LOGIN_BYTES_MAX;
 use crate::reply::Reply;
 
 impl Call<'_, '_> {
@@ -54,7 +55,7 @@ fn described(caller: &Caller, expires_at: Timestamp) -> Result<Reply, AdminError
 /// `POST /session`: begins a session. The cookie in the response is the only way to use it.
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let request: LoginRequest = call.json().await?;
+    let request: LoginRequest = call.short_json(LOGIN_BYTES_MAX).await?;
     let (credentials, directory) = (&call.context.credentials, call.context.directory());
     let (found, failed) = match (&request.token, &request.access_key, &request.secret_key) {
         (Some(token), None, None) => {

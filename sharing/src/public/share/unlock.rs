@@ -11,10 +11,11 @@ use crate::password::unlock_token::Unlock;
 use crate::public::refusal::Refusal;
 use crate::public::reply::Reply;
 use cairn_api::{UnlockShare, UnlockedShare};
+use cairn_engine::Engine;
 use cairn_http1::{RequestHead, StatusCode, query_pairs};
-use cairn_model::u64_of;
 use cairn_net::{BodyError, RequestBody};
 use cairn_observe::{AuditResult, Source};
+use cairn_transfer::{SmallBody, SmallBodyError, read_small_body};
 use zeroize::Zeroizing;
 
 /// Longest body: an encoded password of the greatest length, and some names.
@@ -36,7 +37,7 @@ pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Res
         return Err(refusals::cross_site());
     }
     let is_form = is_form(head);
-    let bytes = read_body(body).await?;
+    let bytes = read_body(&visit.public.engine, body).await?;
     let password = if is_form { form_password(&bytes)? } else { json_password(&bytes)? };
     let (share, client) = (visit.share, visit.request.client);
     let Unlock { token, expires_at } = match visit.public.links.unlock(share, password, client).await {
@@ -65,31 +66,19 @@ pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Res
     Ok(reply)
 }
 
-async fn read_body(body: &mut RequestBody<'_>) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-    let too_large =
-        refusals::invalid(StatusCode::PAYLOAD_TOO_LARGE, "the body of an unlock has at most 4096 bytes");
-    if body.remaining() > u64_of(BODY_BYTES_MAX) {
-        return Err(too_large);
-    }
-    // A body with the chunked transfer coding declares no length.
+async fn read_body(engine: &Engine, body: &mut RequestBody<'_>) -> Result<SmallBody, Refusal> {
     body.accept_chunked();
-    // One byte more shows that it is too large.
-    let mut bytes = Zeroizing::new(vec![0; BODY_BYTES_MAX + 1]);
-    let mut length = 0;
-    while length < bytes.len() {
-        let count = body.read(&mut bytes[length..]).await.map_err(|error| match error {
-            BodyError::TimedOut => {
-                refusals::invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
-            }
-            _ => refusals::invalid(StatusCode::BAD_REQUEST, "the body is incomplete or malformed"),
-        })?;
-        if count == 0 {
-            bytes.truncate(length);
-            return Ok(bytes);
+    read_small_body(engine, body, BODY_BYTES_MAX, |_| {}).await.map_err(|error| match error {
+        SmallBodyError::TooLarge => {
+            refusals::invalid(StatusCode::PAYLOAD_TOO_LARGE, "the body of an unlock has at most 4096 bytes")
         }
-        length += count;
-    }
-    Err(too_large)
+        SmallBodyError::Body(BodyError::TimedOut) | SmallBodyError::TooSlow => {
+            refusals::invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
+        }
+        SmallBodyError::Body(_) => {
+            refusals::invalid(StatusCode::BAD_REQUEST, "the body is incomplete or malformed")
+        }
+    })
 }
 
 /// Reads the password of a JSON body. The error does not repeat the body, which may contain a password.
