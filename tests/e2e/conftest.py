@@ -18,7 +18,8 @@ SLOW_FILES = (
     "test_hostile", "test_aws_cli", "test_unlock_flood", "test_accounts", "test_lifecycle", "test_console_browser", "test_compact", "test_openapi", "test_console",
     "test_over_tls", "test_doctor_settings", "test_console_resilience", "test_boto3", "test_share_pages", "test_slow_copies", "test_dev",
     "test_console_accessibility", "test_startup", "test_damaged_store", "test_client_matrix", "test_lifecycle_clients", "test_webhooks",
-    "test_console_permissions", "test_console_speed", "test_tls", "test_disk_space", "test_console_folders",
+    "test_console_permissions", "test_console_speed", "test_recorded_extended", "test_recorded_strict", "test_tls", "test_disk_space",
+    "test_console_folders",
 )
 RANKS = {name: rank for rank, name in enumerate(SLOW_FILES)}
 
