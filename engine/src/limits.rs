@@ -167,7 +167,7 @@ pub(crate) const BATCH_PARTS_MAX: usize = 20_000;
 pub const PART_NUMBER_MAX: u16 = 10_000;
 
 /// Largest multipart object (5 TiB).
-pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
+pub const OBJECT_BYTES_MAX: u64 = 10_000 * (5 << 30);
 
 /// Most bytes of inline payloads in one transaction.
 pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;

@@ -214,6 +214,11 @@ impl S3Error {
             .element("ArgumentValue", value)
     }
 
+    /// Creates an `InvalidArgument` for an argument without a value.
+    pub(crate) fn missing_argument(name: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::with_message(ErrorCode::InvalidArgument, message).element("ArgumentName", name)
+    }
+
     /// Adds an element to the error's XML.
     pub(crate) fn element(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.0.elements.push((name, value.into()));

@@ -281,7 +281,9 @@ impl S3Service {
             let outcome = answered.as_ref().map(|reply| &reply.head);
             *is_failure_recorded = begun.end(outcome).await?;
         }
-        answered.map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
+        answered.map_err(|error| {
+            auth::hide_missing(&authentication.principal, target.bucket_text(), naming_upload(error, query))
+        })
     }
 
     /// Refuses headers and encodings of the body that are not implemented.
@@ -414,6 +416,16 @@ impl S3Service {
 
     fn ids<'a>(&'a self, request: &'a str) -> ResponseIds<'a> {
         ResponseIds { request, host: &self.host_id }
+    }
+}
+
+/// Names the upload that does not exist, as AWS does.
+fn naming_upload(error: S3Error, query: &Query<'_>) -> S3Error {
+    match query.get("uploadId") {
+        Some(id) if error.code() == "NoSuchUpload" && error.elements().is_empty() => {
+            error.element("UploadId", id)
+        }
+        _ => error,
     }
 }
 

@@ -412,7 +412,9 @@ impl AuthError {
             Self::ContentSha256Invalid { value } => {
                 vec![("ArgumentName", "x-amz-content-sha256".to_owned()), ("ArgumentValue", value.clone())]
             }
-            Self::FormFieldMissing { name } => vec![("ArgumentName", (*name).to_owned())],
+            Self::FormFieldMissing { name } => {
+                vec![("ArgumentName", (*name).to_owned()), ("ArgumentValue", String::new())]
+            }
             Self::RequestTimeTooSkewed { request_time, server_time } => vec![
                 ("RequestTime", request_time.clone()),
                 ("ServerTime", server_time.clone()),
@@ -432,8 +434,12 @@ impl AuthError {
                     ("AWSAccessKeyId", mismatch.access_key.clone()),
                     ("StringToSign", mismatch.string_to_sign.clone()),
                     ("SignatureProvided", mismatch.signature_provided.clone()),
+                    ("StringToSignBytes", hex_bytes(&mismatch.string_to_sign)),
                 ];
-                details.extend(mismatch.canonical_request.clone().map(|text| ("CanonicalRequest", text)));
+                if let Some(text) = &mismatch.canonical_request {
+                    details.push(("CanonicalRequest", text.clone()));
+                    details.push(("CanonicalRequestBytes", hex_bytes(text)));
+                }
                 details
             }
             Self::ExpiryInvalid { value } => {
@@ -444,6 +450,11 @@ impl AuthError {
             _ => Vec::new(),
         }
     }
+}
+
+/// Returns the bytes of a text in hexadecimal digits, separated by blanks: they show what a text hides.
+fn hex_bytes(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Display for AuthError {

@@ -456,7 +456,8 @@ fn mismatch(claim: &Claim<'_>, credential: &Credential, work: &Work) -> AuthErro
         failed: failed_credential(&credential.principal),
         access_key: claim.scope.access_key.to_owned(),
         string_to_sign: text(&work.string_to_sign),
-        canonical_request: Some(text(&work.canonical_request)),
+        // The policy of a form is signed as it is.
+        canonical_request: Some(text(&work.canonical_request)).filter(|text| !text.is_empty()),
         signature_provided: text(claim.signature),
     }))
 }

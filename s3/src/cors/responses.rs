@@ -28,7 +28,7 @@ const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is 
 /// Answers a preflight (AWS: OPTIONS object).
 ///
 /// # Errors
-/// `BadRequest` without an origin or a method; `AccessForbidden` if no rule allows the request.
+/// `BadRequest` without an origin, or without a method, in the mode `extended` only if there are rules; `AccessForbidden` if no rule allows the request.
 pub(crate) fn preflight(
     engine: &Engine,
     mode: Compatibility,
@@ -38,17 +38,21 @@ pub(crate) fn preflight(
     let origin = head.header_str(ORIGIN).filter(|origin| !origin.is_empty());
     let origin = origin.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_ORIGIN))?;
     let method = head.header_str(REQUEST_METHOD).filter(|method| !method.is_empty());
-    let method = method.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_METHOD))?;
-    let cross_origin = CrossOrigin { origin, method, headers: requested_headers(head) };
+    let no_method = || S3Error::with_message(ErrorCode::BadRequest, NO_METHOD);
+    if method.is_none() && mode == Compatibility::Strict {
+        return Err(no_method());
+    }
     let forbidden = |message, resource| {
         S3Error::with_message(ErrorCode::AccessForbidden, message)
-            .element("Method", method)
+            .element("Method", method.unwrap_or("OPTIONS"))
             .element("ResourceType", resource)
     };
     let bucket = target.bucket().ok().and_then(|name| engine.store().bucket(&name));
     let settings = bucket.map(|bucket| bucket.settings());
     let stored = settings.as_ref().and_then(|settings| settings.cors.as_deref());
     let stored = stored.ok_or_else(|| forbidden(NO_RULES, "BUCKET"))?;
+    let method = method.ok_or_else(no_method)?;
+    let cross_origin = CrossOrigin { origin, method, headers: requested_headers(head) };
     let rules = Rules::decode(stored).ok_or_else(|| S3Error::internal("the CORS rules cannot be read"))?;
     let resource = target.resource().kind();
     let admission =

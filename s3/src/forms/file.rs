@@ -44,7 +44,7 @@ impl SizeBounds {
         if self.least > allowed.max {
             return Err(too_large(self.most, allowed));
         }
-        if self.most < allowed.min { Err(too_small(self.most, allowed)) } else { Ok(()) }
+        if self.most < allowed.min { Err(too_small(likely(self.most), allowed)) } else { Ok(()) }
     }
 }
 
@@ -52,7 +52,14 @@ fn ended_early() -> S3Error {
     malformed("it ends before the last delimiter")
 }
 
-fn too_large(proposed: u64, allowed: FileSizes) -> S3Error {
+/// Returns the size of a file of at most `most` bytes if a line break ends the form, as in those of browsers.
+fn likely(most: u64) -> u64 {
+    most.saturating_sub(2)
+}
+
+/// Returns the error for a file of at most `most` bytes that is longer than the policy allows.
+fn too_large(most: u64, allowed: FileSizes) -> S3Error {
+    let proposed = likely(most).max(allowed.max.saturating_add(1));
     S3Error::with_message(ErrorCode::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size")
         .element("ProposedSize", proposed.to_string())
         .element("MaxSizeAllowed", allowed.max.to_string())

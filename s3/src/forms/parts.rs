@@ -7,6 +7,7 @@
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::forms::boundary::{Delimiter, PartEnd, malformed};
 use crate::forms::disposition;
+use crate::forms::key::VARIABLE;
 use crate::limits::{
     FORM_BYTES_BEFORE_FILE_MAX, FORM_FIELD_BYTES_MAX, FORM_FIELDS_MAX, FORM_PART_HEADER_BYTES_MAX,
     FORM_TRAILING_BYTES_MAX,
@@ -184,7 +185,9 @@ impl PartReader {
         self.searched = self.at;
         if headers.name == FILE {
             self.state = State::File;
-            return Ok(Some(Progress::File { name: headers.filename.unwrap_or_default() }));
+            // Without a name of the file the key stays as it is.
+            let name = headers.filename.unwrap_or_else(|| VARIABLE.to_owned());
+            return Ok(Some(Progress::File { name }));
         }
         self.parts += 1;
         if self.parts > FORM_FIELDS_MAX {

@@ -25,8 +25,8 @@ enum Operator {
 #[derive(PartialEq, Eq, Debug)]
 struct Condition {
     operator: Operator,
-    /// In lower case.
-    field: String,
+    /// In lower case. Without one the condition never holds.
+    field: Option<String>,
     value: String,
     /// As the policy has it, for the message.
     text: String,
@@ -111,21 +111,29 @@ impl PostPolicy {
             "eq" => Operator::Equals,
             "starts-with" => Operator::StartsWith,
             "content-length-range" => {
-                let (min, max) = (bytes(first)?, bytes(second)?);
+                let (Some(min), Some(max)) = (bytes(first)?, bytes(second)?) else {
+                    self.add_impossible(parts);
+                    return Ok(());
+                };
                 self.sizes = FileSizes { min: self.sizes.min.max(min), max: self.sizes.max.min(max) };
                 return Ok(());
             }
             _ => return Err(invalid(&format!("Invalid Condition: unknown operator '{operator}'"))),
         };
-        let (Some(field), Some(value)) =
-            (first.as_str().and_then(|name| name.strip_prefix('$')), second.as_str())
-        else {
-            return Err(invalid(
-                "Invalid Condition: the arguments are a string that begins with $, and a string",
-            ));
+        let (Some(field), Some(value)) = (first.as_str(), second.as_str()) else {
+            return Err(invalid("Invalid Condition: the arguments are two strings"));
         };
-        self.push(operator, field, value);
+        match field.strip_prefix('$') {
+            Some(field) => self.push(operator, field, value),
+            None => self.add_impossible(parts),
+        }
         Ok(())
+    }
+
+    /// Adds a condition that no form meets. As on AWS, the policy is valid, and the form is refused.
+    fn add_impossible(&mut self, parts: &[Value]) {
+        let (operator, value) = (Operator::Equals, String::new());
+        self.conditions.push(Condition { operator, field: None, value, text: shown(parts) });
     }
 
     fn push(&mut self, operator: Operator, field: &str, value: &str) {
@@ -133,10 +141,8 @@ impl PostPolicy {
             Operator::Equals => "eq",
             Operator::StartsWith => "starts-with",
         };
-        let text = serde_json::json!([name, format!("${field}"), value]);
-        let shown =
-            text.as_array().into_iter().flatten().map(Value::to_string).collect::<Vec<_>>().join(", ");
-        let (field, value, text) = (field.to_lowercase(), value.to_owned(), format!("[{shown}]"));
+        let text = shown(&[name.into(), format!("${field}").into(), value.into()]);
+        let (field, value) = (Some(field.to_lowercase()), value.to_owned());
         self.conditions.push(Condition { operator, field, value, text });
     }
 
@@ -149,12 +155,17 @@ impl PostPolicy {
             return Err(denied("Policy expired."));
         }
         for condition in &self.conditions {
-            let value = if condition.field == "bucket" { Some(bucket) } else { form.get(&condition.field) };
+            let value = match condition.field.as_deref() {
+                Some("bucket") => Some(bucket),
+                Some(field) => form.get(field),
+                None => None,
+            };
             if !value.is_some_and(|value| condition.holds(value)) {
                 return Err(denied(&format!("Policy Condition failed: {}", condition.text)));
             }
         }
-        let is_covered = |name: &str| self.conditions.iter().any(|condition| condition.field == name);
+        let covers = |condition: &Condition, name: &str| condition.field.as_deref() == Some(name);
+        let is_covered = |name: &str| self.conditions.iter().any(|condition| covers(condition, name));
         let needs = |name: &&str| !EXEMPT.contains(name) && !name.starts_with(IGNORED_PREFIX);
         let extra: Vec<&str> = std::iter::once("bucket")
             .chain(form.names())
@@ -173,7 +184,7 @@ impl Condition {
         match self.operator {
             Operator::Equals => value == self.value,
             // Each of several content types must begin so (AWS: "Condition matching").
-            Operator::StartsWith if self.field == "content-type" => {
+            Operator::StartsWith if self.field.as_deref() == Some("content-type") => {
                 value.split(',').all(|kind| kind.trim_ascii_start().starts_with(&self.value))
             }
             Operator::StartsWith => value.starts_with(&self.value),
@@ -181,14 +192,23 @@ impl Condition {
     }
 }
 
-/// Reads a size. Some clients write numbers as strings.
-fn bytes(value: &Value) -> S3Result<u64> {
+/// Reads a size. Some clients write numbers as strings; another string is no size.
+fn bytes(value: &Value) -> S3Result<Option<u64>> {
     let number = match value {
         Value::Number(number) => number.as_u64(),
-        Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        Value::String(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => return Ok(None),
+        Value::String(text) => text.parse().ok(),
         _ => None,
     };
-    number.ok_or_else(|| invalid("Invalid content-length-range: the sizes are numbers of bytes from 0"))
+    let size = number
+        .ok_or_else(|| invalid("Invalid content-length-range: the sizes are numbers of bytes from 0"))?;
+    Ok(Some(size))
+}
+
+/// Returns a condition for a message.
+fn shown(parts: &[Value]) -> String {
+    let parts: Vec<String> = parts.iter().map(Value::to_string).collect();
+    format!("[{}]", parts.join(", "))
 }
 
 /// Replaces the two escapes of policies that JSON does not have: `\$` and `\v`.

@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Most bytes of text in one encoded word: Base64 makes 60 characters of them, and a word has at most 75 (RFC 2047 section
-/// 2).
-const WORD_TEXT_BYTES_MAX: usize = 45;
+/// Most characters of an encoded word without its frame `=?UTF-8?B?…?=`: a word has at most 75 (RFC 2047 section 2).
+const ENCODED_CHARACTERS_MAX: usize = 63;
 
-/// Returns a stored value as a response has it. Bytes that are not UTF-8 are taken for ISO 8859-1, as HTTP once did.
+/// Returns a stored value as a response has it. Bytes that are not UTF-8 are taken for ISO 8859-1, as HTTP once did. The
+/// encoding is Q if most characters are ASCII, else B.
 pub(crate) fn encode(value: &[u8]) -> Cow<'_, [u8]> {
     if value.is_ascii() {
         return Cow::Borrowed(value);
@@ -21,16 +21,41 @@ pub(crate) fn encode(value: &[u8]) -> Cow<'_, [u8]> {
         Ok(text) => text.into(),
         Err(_) => value.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
     };
+    let (ascii, other) = text.chars().fold((0, 0), |(ascii, other), character| match character.is_ascii() {
+        true => (ascii + 1, other),
+        false => (ascii, other + 1),
+    });
     let mut words = String::with_capacity(text.len() * 2 + 16);
-    let mut rest = &*text;
-    while !rest.is_empty() {
-        let (word, later) = rest.split_at(rest.floor_char_boundary(WORD_TEXT_BYTES_MAX));
-        let separator = if words.is_empty() { "" } else { " " };
-        write!(words, "{separator}=?UTF-8?B?{}?=", STANDARD.encode(word))
-            .expect("writing to a String does not fail");
-        rest = later;
-    }
+    push_words(&mut words, &text, ascii > other);
     Cow::Owned(words.into_bytes())
+}
+
+/// Appends a text as one word, or as those of its halves if it is too long.
+fn push_words(words: &mut String, text: &str, is_q: bool) {
+    let encoded = if is_q { encode_q(text) } else { STANDARD.encode(text) };
+    let middle = text.floor_char_boundary(text.len() / 2);
+    if encoded.len() > ENCODED_CHARACTERS_MAX && middle > 0 {
+        push_words(words, &text[..middle], is_q);
+        push_words(words, &text[middle..], is_q);
+        return;
+    }
+    let separator = if words.is_empty() { "" } else { " " };
+    let encoding = if is_q { 'Q' } else { 'B' };
+    write!(words, "{separator}=?UTF-8?{encoding}?{encoded}?=").expect("writing to a String does not fail");
+}
+
+/// Encodes a text as Q (RFC 2047 section 4.2).
+fn encode_q(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        match byte {
+            b' ' => encoded.push('_'),
+            b'=' | b'_' | b'?' => write!(encoded, "={byte:02X}").expect("writing to a String does not fail"),
+            b'!'..=b'~' => encoded.push(char::from(byte)),
+            _ => write!(encoded, "={byte:02X}").expect("writing to a String does not fail"),
+        }
+    }
+    encoded
 }
 
 /// Returns a value as it is stored. Encoded words whose text is printable ASCII are decoded; others stay, because a response
@@ -98,12 +123,14 @@ mod tests {
     fn text_beyond_ascii_is_encoded_in_words_of_at_most_75_characters() {
         assert_eq!(&*encode("é".as_bytes()), b"=?UTF-8?B?w6k=?=");
         assert_eq!(&*encode(b"\xe9"), b"=?UTF-8?B?w6k=?=");
+        assert_eq!(&*encode("a_ö=1 b".as_bytes()), b"=?UTF-8?Q?a=5F=C3=B6=3D1_b?=");
         assert_eq!(&*encode(b"plain =?text?="), b"plain =?text?=");
-        let long = "\u{20ac}".repeat(40);
-        let encoded = String::from_utf8(encode(long.as_bytes()).into_owned()).expect("ASCII");
-        let words: Vec<&str> = encoded.split(' ').collect();
-        assert_eq!(words.len(), 3);
-        assert!(words.iter().all(|word| word.len() <= 75 && word.starts_with("=?UTF-8?B?")));
+        for (long, start) in [("\u{20ac}".repeat(40), "=?UTF-8?B?"), ("ab \u{20ac}".repeat(40), "=?UTF-8?Q?")]
+        {
+            let encoded = String::from_utf8(encode(long.as_bytes()).into_owned()).expect("ASCII");
+            let words: Vec<&str> = encoded.split(' ').collect();
+            assert!(words.len() > 2 && words.iter().all(|word| word.len() <= 75 && word.starts_with(start)));
+        }
     }
 
     #[test]

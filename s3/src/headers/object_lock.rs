@@ -53,7 +53,7 @@ pub(crate) fn of_new_version(
 
 fn incomplete(missing: &'static str) -> S3Error {
     let message = "x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied";
-    S3Error::invalid_argument(missing, "", message)
+    S3Error::missing_argument(missing, message)
 }
 
 /// Refuses requests that only buckets with object lock allow.

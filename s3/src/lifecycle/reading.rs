@@ -10,7 +10,7 @@ use crate::xml::reader::Element;
 use cairn_engine::limits::{
     LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX, OBJECT_TAGS_MAX,
 };
-use cairn_engine::{LifecycleRule, RuleId, Tags};
+use cairn_engine::{InvalidTags, LifecycleRule, RuleId, Tags};
 use cairn_model::{OBJECT_KEY_BYTES_MAX, Timestamp};
 use std::collections::HashSet;
 
@@ -160,7 +160,11 @@ fn read_predicates(element: &Element) -> S3Result<(String, Tags)> {
     };
     let tags = element.children_named("Tag").map(read_tag).collect::<S3Result<Vec<_>>>()?;
     let tags = Tags::new(tags, OBJECT_TAGS_MAX);
-    Ok((prefix, tags.map_err(|invalid| tagging::tags_error(invalid, "The tags of a Filter"))?))
+    let tags = tags.map_err(|invalid| match invalid {
+        InvalidTags::Duplicate(_) => S3Error::invalid_request("Duplicate Tag Keys are not allowed."),
+        invalid => tagging::tags_error(invalid, "The tags of a Filter"),
+    });
+    Ok((prefix, tags?))
 }
 
 /// Returns the days, and whether delete markers without versions are removed at once.

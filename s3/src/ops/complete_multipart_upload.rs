@@ -89,7 +89,10 @@ pub(crate) async fn complete_multipart_upload(
         origin: call.origin(Cause::Request),
     };
     let outcome = call.engine.complete_upload(complete).await.map_err(|error| match error {
-        EngineError::InvalidPart(number) => naming_upload(invalid_part(number), id),
+        EngineError::InvalidPart(number) => {
+            let tag = named.iter().find(|part| part.number == number).map(|part| part.etag.to_string());
+            naming_upload(invalid_part(number).element("ETag", tag.unwrap_or_default()), id)
+        }
         EngineError::PayloadTooLarge => S3Error::with_message(
             ErrorCode::EntityTooLarge,
             "Your proposed upload exceeds the maximum allowed object size.",
@@ -212,7 +215,9 @@ async fn assemble(
         }
         match wanted.peek() {
             None => return Ok(Some((upload, assembly.finish()))),
-            Some(missing) if !page.is_truncated => return Err(invalid_part(missing.number)),
+            Some(missing) if !page.is_truncated => {
+                return Err(invalid_part(missing.number).element("ETag", missing.etag.to_string()));
+            }
             Some(_) => yield_now().await,
         }
     }

@@ -3,6 +3,7 @@
 use crate::access::account;
 use crate::access::auth::{self, RequiredRights};
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::copy_source::CopySource;
 use crate::reply::Reply;
@@ -42,9 +43,16 @@ pub(crate) fn source_bucket(call: &Call<'_>, source: &CopySource) -> S3Result<Ar
     found.ok_or_else(|| source.named(ErrorCode::NoSuchBucket.into()))
 }
 
-/// The version of the source, as the response names it; `None` if its bucket has no versions.
-pub(crate) fn source_version(bucket: &Bucket, info: &ObjectInfo) -> Option<String> {
-    (bucket.versioning() != Versioning::Unversioned).then(|| info.version_name().to_string())
+/// The version of the source, as the response names it. There is none if its bucket has no versions, nor, in the mode
+/// `extended` as on AWS, for a `null` version that the request does not name.
+pub(crate) fn source_version(
+    call: &Call<'_>,
+    bucket: &Bucket,
+    info: &ObjectInfo,
+    source: &CopySource,
+) -> Option<String> {
+    let is_hidden = info.is_null && source.version.is_none() && call.compatibility == Compatibility::Extended;
+    (bucket.versioning() != Versioning::Unversioned && !is_hidden).then(|| info.version_name().to_string())
 }
 
 /// Names the version of the source in a response.

@@ -8,6 +8,7 @@
 use crate::access::auth;
 use crate::body::declared::named_algorithm;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum::{self, RunningChecksum};
@@ -23,9 +24,9 @@ use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
-    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, WriteCondition, inspect_in_turns,
+    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, Versioning, WriteCondition, inspect_in_turns,
 };
-use cairn_model::{Etag, ObjectKey};
+use cairn_model::{Etag, ObjectKey, VersionName};
 use cairn_net::RequestBody;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -61,9 +62,13 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     {
         refuse_unchanged_copy(call, &bucket, &key, &object.info, &source)?;
     }
-    let source_version = copies::source_version(&source_bucket, &object.info);
+    let source_version = copies::source_version(call, &source_bucket, &object.info, &source);
     let attributes = copied_attributes(call.fields, &object.info.attributes, directive, tagging, algorithm)?;
+    // Unlike a put, a copy on AWS names the null version that it makes in a suspended bucket.
+    let names_null =
+        call.compatibility == Compatibility::Extended && bucket.versioning() == Versioning::Suspended;
     let copy = Copy {
+        names_null,
         rights: Rights::new(call, source),
         engine: Rc::clone(call.engine),
         client: call.authentication.principal.to_string(),
@@ -200,6 +205,8 @@ fn refuse_unchanged_copy(
 
 /// A copy, independent of its request.
 struct Copy {
+    /// Whether the response names the `null` version that the copy makes.
+    names_null: bool,
     rights: Rights,
     engine: Rc<Engine>,
     /// Whose copies are bounded together.
@@ -219,6 +226,7 @@ struct Copy {
 impl Copy {
     async fn run(self) -> S3Result<Reply> {
         let Self {
+            names_null,
             rights,
             engine,
             client,
@@ -261,6 +269,8 @@ impl Copy {
         let mut reply = Reply::xml(document(etag, &outcome, &reply_attributes));
         if !outcome.is_null {
             reply.head.header(VERSION_HEADER, outcome.version.to_string());
+        } else if names_null {
+            reply.head.header(VERSION_HEADER, VersionName::Null.to_string());
         }
         copies::write_source_version(&mut reply.head, source_version);
         let (head, store) = (&mut reply.head, engine.store());

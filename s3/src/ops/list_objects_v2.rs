@@ -48,7 +48,10 @@ fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListR
     let after = match token {
         Some(text) => Some(list_token::to_position(text).ok_or_else(|| {
             let message = "The continuation token provided is incorrect.";
-            S3Error::invalid_argument("continuation-token", text, message)
+            match text {
+                "" => S3Error::missing_argument("continuation-token", message),
+                text => S3Error::invalid_argument("continuation-token", text, message),
+            }
         })?),
         None => start_after.map(|key| ListPosition::AfterKey(key.as_bytes().to_vec())),
     };

@@ -11,7 +11,7 @@ use crate::headers::expiration;
 use crate::headers::tagging;
 use crate::headers::version;
 use crate::multipart::parse_part_number;
-use cairn_engine::{Bucket, ObjectInfo};
+use cairn_engine::{Bucket, ChecksumKind, ObjectInfo};
 use cairn_http1::{
     ResolvedRange, ResponseHead, StatusCode, Validators, http_date, unsatisfied_content_range,
 };
@@ -95,10 +95,10 @@ pub(crate) fn object_response(
             attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
         }
         Some(_) if wants_checksum && call.compatibility == Compatibility::Extended => {
-            if info.parts.is_empty() {
-                attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
-            } else {
+            if info.attributes.checksum_kind == ChecksumKind::Composite {
                 part = part_number;
+            } else if plan.range() == (0..info.size) {
+                attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
             }
         }
         _ => {}
@@ -134,20 +134,28 @@ pub(crate) fn write_part_checksum(
     Ok(())
 }
 
-/// Refuses `response-*` parameters that no header of a response has.
+/// Refuses `response-*` parameters that no header of a response has, and values that no header can have.
 ///
 /// # Errors
 /// `InvalidArgument`.
 fn refuse_unknown_overrides(call: &Call<'_>) -> S3Result<()> {
     let known = |name: &str| attributes::STORED_HEADERS.iter().any(|(_, parameter)| *parameter == name);
-    match call.query.iter().find(|(name, _)| name.starts_with("response-") && !known(name)) {
+    let overrides = || call.query.iter().filter(|(name, _)| name.starts_with("response-"));
+    let refused = |message: String, name: &str, value: &str| {
+        Err(S3Error::with_message(ErrorCode::InvalidArgument, message)
+            .element("ArgumentName", name)
+            .element("ArgumentValue", value))
+    };
+    let is_latin_1 = |text: &str| text.chars().all(|character| u32::from(character) < 256);
+    if let Some((name, value)) = overrides().find(|(_, value)| !is_latin_1(value)) {
+        return refused("Header value cannot be represented using ISO-8859-1.".to_owned(), name, value);
+    }
+    match overrides().find(|(name, _)| !known(name)) {
         None => Ok(()),
         Some((name, value)) => {
             let message =
                 format!("{} is not in the set of overridable response headers.", name.escape_default());
-            Err(S3Error::with_message(ErrorCode::InvalidArgument, message)
-                .element("ArgumentName", name)
-                .element("ArgumentValue", value))
+            refused(message, name, value)
         }
     }
 }

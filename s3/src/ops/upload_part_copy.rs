@@ -48,7 +48,7 @@ pub(crate) async fn upload_part_copy(call: &Call<'_>, body: &RequestBody<'_>) ->
     let checksum = call.engine.upload(&bucket, &key, upload)?.upload.checksum;
     let (object, size) = open_source(call, &source_bucket, &source)
         .map_err(|error| auth::hide_missing_source(&call.authentication.principal, &source, error))?;
-    let source_version = copies::source_version(&source_bucket, &object.info);
+    let source_version = copies::source_version(call, &source_bucket, &object.info, &source);
     let copy = PartCopy {
         rights: Rights::new(call, source),
         engine: Rc::clone(call.engine),
