@@ -6,6 +6,8 @@ pub(crate) const VERIFICATIONS_MAX: usize = 2;
 
 /// Most sessions of the console: people, each with a few browsers.
 pub(crate) const SESSIONS_MAX: usize = 1000;
+/// Most sessions of one credential. Several people may share the system token.
+pub(crate) const SESSIONS_OF_CREDENTIAL_MAX: usize = 50;
 
 /// Longest `User-Agent` that is kept of a session, in bytes: those of browsers have 100 to 200.
 pub(crate) const USER_AGENT_BYTES_MAX: usize = 256;

@@ -6,6 +6,9 @@
 //! A session ends when it is deleted, when it was not used for the idle limit, at its absolute limit, and when its
 //! management token is deleted or expires.
 //!
+//! A credential has a limited number of sessions. Beyond it, its own session that was not used for the longest time ends, and
+//! never that of another credential.
+//!
 //! Lists name a session by a public id, which is random too and has nothing to do with the cookie.
 
 use std::collections::HashMap;
@@ -18,14 +21,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_http1::RequestHead;
 use cairn_identity::Role;
-use cairn_identity::directory::Directory;
+use cairn_identity::directory::{Directory, TokenId};
 use cairn_model::Timestamp;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use super::authentication::Caller;
 use crate::error::AdminError;
-use crate::limits::{SESSIONS_MAX, USER_AGENT_BYTES_MAX};
+use crate::limits::{SESSIONS_MAX, SESSIONS_OF_CREDENTIAL_MAX, USER_AGENT_BYTES_MAX};
 
 /// What the console answers without a session.
 pub(crate) const NO_SESSION: &str = "there is no session, or it has ended: log in again";
@@ -148,7 +151,8 @@ impl Sessions {
 
     /// Begins a session. Returns the cookie to set, and when the session ends at the latest.
     ///
-    /// When there are too many, the one that was not used for the longest time ends.
+    /// When the credential has too many, its own one that was not used for the longest time ends. When there are too many
+    /// altogether, this concerns the credential that has the most.
     ///
     /// # Errors
     /// `INTERNAL_ERROR` if the operating system has no random bytes.
@@ -171,10 +175,7 @@ impl Sessions {
         let created = Instant::now();
         let mut table = self.table();
         table.retain(|_, session| !self.is_over(session, created));
-        if table.len() >= SESSIONS_MAX {
-            let oldest = table.iter().min_by_key(|(_, session)| session.last_used).map(|(id, _)| *id);
-            oldest.and_then(|id| table.remove(&id));
-        }
+        make_room(&mut table, &caller);
         let session = Session {
             public_id: SessionId(u128::from_be_bytes(public_id)),
             caller,
@@ -296,8 +297,30 @@ impl Session {
 
 /// Returns whether a caller may see and end the sessions of another.
 fn may_manage(caller: &Caller, other: &Caller) -> bool {
-    let is_same = caller.principal == other.principal && caller.token == other.token;
-    is_same || caller.role == Role::SystemAdmin
+    credential_of(caller) == credential_of(other) || caller.role == Role::SystemAdmin
+}
+
+/// Returns what identifies the credential of a caller. The names of tokens are not unique.
+fn credential_of(caller: &Caller) -> (&str, Option<TokenId>) {
+    (&caller.principal, caller.token)
+}
+
+/// Ends a session if there is no room for another one of the caller.
+fn make_room(table: &mut HashMap<IdHash, Session>, caller: &Caller) {
+    let mut counts: HashMap<_, usize> = HashMap::new();
+    for session in table.values() {
+        *counts.entry(credential_of(&session.caller)).or_default() += 1;
+    }
+    let own = credential_of(caller);
+    let has_too_many = counts.get(&own).is_some_and(|count| *count >= SESSIONS_OF_CREDENTIAL_MAX);
+    let concerned = match has_too_many {
+        true => Some(own),
+        false if table.len() < SESSIONS_MAX => None,
+        false => counts.into_iter().max_by_key(|(_, count)| *count).map(|(credential, _)| credential),
+    };
+    let of_concerned = table.iter().filter(|(_, session)| Some(credential_of(&session.caller)) == concerned);
+    let oldest = of_concerned.min_by_key(|(_, session)| session.last_used).map(|(id, _)| *id);
+    oldest.and_then(|id| table.remove(&id));
 }
 
 fn has_valid_token(session: &Session, directory: Option<&Directory>) -> bool {
@@ -393,11 +416,27 @@ mod tests {
         let unused = sessions(false, 0);
         assert!(unused.find(&begin(&unused), None).is_none());
         let sessions = sessions(false, 60);
-        let first = begin(&sessions);
-        for _ in 0..SESSIONS_MAX {
+        let [first, second] = [begin(&sessions), begin(&sessions)];
+        for _ in 0..SESSIONS_OF_CREDENTIAL_MAX - 1 {
             begin(&sessions);
         }
         assert!(sessions.find(&first, None).is_none(), "the one that was not used for the longest time");
+        assert!(sessions.find(&second, None).is_some());
+        assert_eq!(sessions.table().len(), SESSIONS_OF_CREDENTIAL_MAX);
+    }
+
+    /// Regression: 1001 logins of an auditor ended the sessions of everybody else.
+    #[test]
+    fn logins_of_one_credential_end_no_session_of_another() {
+        let sessions = sessions(false, 60);
+        let named = |name: String| Caller { principal: name, ..caller() };
+        let quiet = begin_as(&sessions, named("token:quiet".to_owned()));
+        for credential in 0..=SESSIONS_MAX / SESSIONS_OF_CREDENTIAL_MAX {
+            for _ in 0..2 * SESSIONS_OF_CREDENTIAL_MAX {
+                begin_as(&sessions, named(format!("token:{credential}")));
+            }
+        }
+        assert!(sessions.find(&quiet, None).is_some());
         assert_eq!(sessions.table().len(), SESSIONS_MAX);
     }
 

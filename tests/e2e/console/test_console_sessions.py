@@ -1,6 +1,7 @@
 """Sessions of the console: who sees which, and ends them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -69,6 +70,22 @@ def test_own_session_can_be_ended_by_its_id(served: Cairn):
     response = console.delete(f"/sessions/{next(session['id'] for session in sessions(console) if session['is_current'])}")
     assert response.status_code == 204 and "Max-Age=0" in response.headers["set-cookie"]
     assert not console.is_signed_in()
+
+
+def test_logins_with_one_token_end_no_session_of_another(served: Cairn):
+    """Regression: a thousand logins of an auditor ended the sessions of everybody. Its own oldest one ends."""
+    admin, auditor = signed_in(served), create_token(served, "auditor")["token"]
+    first, second = signed_in(served, auditor), signed_in(served, auditor)
+
+    def log_in(_: int) -> None:
+        Console(served).log_in(auditor)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(log_in, range(49)))
+        assert not first.is_signed_in() and second.is_signed_in()
+        list(pool.map(log_in, range(1001)))
+    assert admin.is_signed_in()
+    assert len([session for session in sessions(admin) if session["principal"] == "token:a auditor"]) >= 50
 
 
 def test_sessions_need_a_session_and_a_page_of_the_console(served: Cairn):
