@@ -213,7 +213,7 @@ impl From<EngineError> for AdminError {
             EngineError::NoSuchLifecycleRule => Self::LifecycleRuleNotFound,
             EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,
             EngineError::BucketNotEmpty => {
-                Self::BucketNotEmpty("objects, versions, delete markers or unfinished uploads".to_owned())
+                Self::BucketNotEmpty("objects, versions or delete markers".to_owned())
             }
             EngineError::InvalidBucketState => {
                 Self::InvalidBucketState("the bucket's object lock does not allow this change")

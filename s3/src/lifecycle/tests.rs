@@ -112,7 +112,7 @@ fn wrong_documents_are_refused() {
         ("<Filter><And><And/></And></Filter>", DAYS.to_owned(), "MalformedXML"),
         ("<Filter><Tag><Key>k</Key></Tag></Filter>", DAYS.to_owned(), "MalformedXML"),
         ("<Filter><Tag><Key/><Value/></Tag></Filter>", DAYS.to_owned(), "InvalidTag"),
-        (&format!("<Filter><And>{tag}{tag}</And></Filter>"), DAYS.to_owned(), "InvalidTag"),
+        (&format!("<Filter><And>{tag}{tag}</And></Filter>"), DAYS.to_owned(), "InvalidRequest"),
         (&format!("<Filter><And>{many}</And></Filter>"), DAYS.to_owned(), "BadRequest"),
         (
             &format!("<Filter>{tag}</Filter>"),
