@@ -5,7 +5,7 @@
 //!
 //! | error | this change | later changes |
 //! |---|---|---|
-//! | no space | refused | made as soon as there is space; both edges are logged once |
+//! | no space | refused | made as soon as there is space; both edges are logged once, the second when the headroom is back |
 //! | a damaged record | refused | made, because the transaction was dropped |
 //! | any other | refused | refused until the next start, because the contents of the device are unknown |
 
@@ -37,6 +37,29 @@ impl Headroom {
     }
 }
 
+/// Whether space is lacking, as the log knows it.
+///
+/// On a full disk additions fail while removals succeed. So one success does not say that there is space again: the headroom
+/// must be back as well.
+#[derive(Default, Debug)]
+struct SpaceEdges {
+    is_lacking: AtomicBool,
+}
+
+impl SpaceEdges {
+    /// A change found no space. Returns whether that is new.
+    fn is_newly_lacking(&self) -> bool {
+        !self.is_lacking.swap(true, Ordering::Relaxed)
+    }
+
+    /// A change succeeded. Returns whether there was no space before and now is.
+    fn is_back(&self, has_headroom: impl FnOnce() -> bool) -> bool {
+        self.is_lacking.load(Ordering::Relaxed)
+            && has_headroom()
+            && self.is_lacking.swap(false, Ordering::Relaxed)
+    }
+}
+
 /// The environment of a small store. Only the store's writer thread may write.
 pub struct TableStore {
     environment: Arc<Environment>,
@@ -44,7 +67,7 @@ pub struct TableStore {
     folder: PathBuf,
     /// The tables that were opened, the identity table first.
     tables: Vec<Table>,
-    lacks_space: AtomicBool,
+    space: SpaceEdges,
     /// Why nothing is written any more. Set once, after a failure.
     stopped: OnceLock<String>,
 }
@@ -69,7 +92,7 @@ impl TableStore {
             schema,
             folder: folder.to_owned(),
             tables: Vec::new(),
-            lacks_space: AtomicBool::new(false),
+            space: SpaceEdges::default(),
             stopped: OnceLock::new(),
         };
         opened.table(schema.identity_table)?;
@@ -197,13 +220,13 @@ impl TableStore {
         let StoreSchema { name, without_space, after_failure, .. } = self.schema;
         match written {
             Ok(written) => {
-                if self.lacks_space.swap(false, Ordering::Relaxed) {
+                if self.space.is_back(|| self.environment.headroom() >= self.schema.headroom.low) {
                     tracing::info!(target: "service::tables", "there is space for {name} again");
                 }
                 Ok(written)
             }
             Err(Error::Full) => {
-                if !self.lacks_space.swap(true, Ordering::Relaxed) {
+                if self.space.is_newly_lacking() {
                     tracing::error!(target: "service::tables", "no space is left for {name}: {without_space} until there is");
                 }
                 Err(StoreFailure::Full)
@@ -311,15 +334,36 @@ mod tests {
         assert!(txn.get(table, b"half").expect("reads").is_none(), "the refused change left nothing");
     }
 
+    /// Additions failed and removals succeeded in turn, and each turn was two lines in the log.
+    #[test]
+    fn a_success_without_headroom_is_not_the_end_of_a_full_disk() {
+        let space = SpaceEdges::default();
+        assert!(!space.is_back(|| true), "nothing was lacking");
+        assert!(space.is_newly_lacking());
+        for _ in 0..3 {
+            assert!(!space.is_back(|| false));
+            assert!(!space.is_newly_lacking());
+        }
+        assert!(space.is_back(|| true));
+        assert!(!space.is_back(|| true), "each edge is told once");
+        assert!(space.is_newly_lacking());
+    }
+
     #[test]
     fn a_full_disk_stops_nothing() {
         let folder = unmade_store();
         let (store, table) = open(folder.path()).expect("opens");
         let refused = store.write(Space::Change, |_| Err::<(), _>(Error::Full));
         assert_eq!(refused, Err(StoreFailure::Full));
-        assert!(store.lacks_space.load(Ordering::Relaxed), "the log has one line for all refused changes");
+        assert!(
+            store.space.is_lacking.load(Ordering::Relaxed),
+            "the log has one line for all refused changes"
+        );
         put(&store, table, b"a").expect("there is space");
-        assert!(!store.lacks_space.load(Ordering::Relaxed), "the log has a line when there is space again");
+        assert!(
+            !store.space.is_lacking.load(Ordering::Relaxed),
+            "the log has a line when there is space again"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | to low | less than 15 % of the file system is free above the reserve |
 //! | back to ok | 17 % are free above it |
 //! | to refusing | files cannot grow, and a slice has less than 8 MiB of free space in its volumes or no room for metadata |
-//! | back | files can grow by a step, or every slice has twice as much free space again |
+//! | back | files can grow by a step, or every slice has twice as much free space and more than the least room again |
 //!
 //! Each change is one line in the log.
 
@@ -16,7 +16,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::limits::{
-    FIRST_RESERVATION_BYTES, GROWTH_BYTES_MIN, LOW_PERCENT, LOW_PERCENT_END, ROOM_LOW_UNITS, SLICES_MAX,
+    FIRST_RESERVATION_BYTES, GROWTH_BYTES_MIN, LOW_PERCENT, LOW_PERCENT_END, METADATA_HEADROOM_FIRST,
+    METADATA_HEADROOM_MIN, ROOM_LOW_UNITS, SLICES_MAX,
 };
 use crate::types::disk_state::DiskState;
 
@@ -30,8 +31,10 @@ pub(crate) struct DiskSpace {
     available_bytes: AtomicU64,
     capacity_bytes: AtomicU64,
     low: AtomicBool,
-    /// A bit for each slice that has no room in its own files.
+    /// A bit for each slice that has no free space in its volumes.
     full_slices: AtomicU64,
+    /// A bit for each slice that has no room for metadata.
+    slices_without_metadata_room: AtomicU64,
     /// A [`DiskState`].
     state: AtomicU8,
     /// Held while a volume grows. Volumes grow one at a time and measure the free space first, so that together they do not
@@ -48,6 +51,7 @@ impl DiskSpace {
             capacity_bytes: AtomicU64::new(0),
             low: AtomicBool::new(false),
             full_slices: AtomicU64::new(0),
+            slices_without_metadata_room: AtomicU64::new(0),
             state: AtomicU8::new(DiskState::Ok as u8),
             growing: Mutex::new(()),
         };
@@ -67,27 +71,37 @@ impl DiskSpace {
         available.saturating_sub(self.reserve_bytes)
     }
 
-    /// Notes how much free space a slice has in its volumes, and whether its metadata has room. Updates the state from this
-    /// and from the last measurement, and logs a change.
-    pub(crate) fn note_slice(&self, slice: u16, free_units: u64, has_metadata_room: bool) {
+    /// Notes how much free space a slice has in its volumes, and the headroom of its metadata in bytes. Updates the state
+    /// from this and from the last measurement, and logs a change.
+    pub(crate) fn note_slice(&self, slice: u16, free_units: u64, metadata_headroom: u64) {
         assert!(slice < SLICES_MAX, "slices are numbered from 0");
         let bit = 1 << slice;
-        let was_full = self.full_slices.load(Ordering::Relaxed) & bit != 0;
-        let enough = if was_full { 2 * ROOM_LOW_UNITS } else { ROOM_LOW_UNITS };
-        let full_slices = if free_units < enough || !has_metadata_room {
-            self.full_slices.fetch_or(bit, Ordering::Relaxed) | bit
-        } else {
-            self.full_slices.fetch_and(!bit, Ordering::Relaxed) & !bit
-        };
+        let enough = |was_full| if was_full { 2 * ROOM_LOW_UNITS } else { ROOM_LOW_UNITS };
+        let is_full = update(&self.full_slices, bit, |was_full| free_units < enough(was_full));
+        let lacks_room = update(&self.slices_without_metadata_room, bit, |lacked_room| {
+            // The free space of the file system moves around the reserve when other files change.
+            let (needed, low) = if lacked_room {
+                (METADATA_HEADROOM_FIRST, self.growable_bytes() < self.step_back_bytes())
+            } else {
+                (METADATA_HEADROOM_MIN, self.is_low())
+            };
+            low && metadata_headroom < needed
+        });
+        let has_full_slice = is_full || lacks_room;
         let before = self.state.load(Ordering::Relaxed);
         let above = self.available_bytes().saturating_sub(self.reserve_bytes);
-        let next = next_state(state_of(before), above, self.capacity_bytes(), full_slices != 0);
+        let next = next_state(state_of(before), above, self.capacity_bytes(), has_full_slice);
         // Several maintainers may find the same change. One of them logs it.
         let changed = next as u8 != before
             && self.state.compare_exchange(before, next as u8, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if changed {
             self.log_change(state_of(before), next);
         }
+    }
+
+    /// Returns how far the free space must be above the reserve again before writes are accepted.
+    fn step_back_bytes(&self) -> u64 {
+        GROWTH_BYTES_MIN.min(self.capacity_bytes() / 50)
     }
 
     fn log_change(&self, before: DiskState, state: DiskState) {
@@ -140,6 +154,16 @@ impl DiskSpace {
     }
 }
 
+/// Sets or clears the bit of a slice, as `decide` says from its earlier value. Returns whether any bit is set.
+fn update(bits: &AtomicU64, bit: u64, decide: impl FnOnce(bool) -> bool) -> bool {
+    let before = bits.load(Ordering::Relaxed);
+    if decide(before & bit != 0) {
+        bits.fetch_or(bit, Ordering::Relaxed) | bit != 0
+    } else {
+        bits.fetch_and(!bit, Ordering::Relaxed) & !bit != 0
+    }
+}
+
 fn state_of(number: u8) -> DiskState {
     DiskState::ALL[usize::from(number)]
 }
@@ -166,6 +190,7 @@ mod tests {
     use super::*;
 
     const CAPACITY: u64 = 100 << 30;
+    const ROOM: u64 = METADATA_HEADROOM_FIRST;
 
     #[test]
     fn the_state_follows_the_free_space_and_does_not_alternate_at_a_limit() {
@@ -188,16 +213,37 @@ mod tests {
     #[test]
     fn one_full_slice_suffices_and_it_needs_twice_as_much_space_to_recover() {
         let space = DiskSpace::new(PathBuf::from("."), u64::MAX);
-        space.note_slice(0, ROOM_LOW_UNITS, true);
+        space.note_slice(0, ROOM_LOW_UNITS, ROOM);
         assert_eq!(space.state(), DiskState::Low);
-        space.note_slice(63, ROOM_LOW_UNITS - 1, true);
+        space.note_slice(63, ROOM_LOW_UNITS - 1, ROOM);
         assert!(space.state().refuses_writes());
-        space.note_slice(0, ROOM_LOW_UNITS, true);
-        space.note_slice(63, 2 * ROOM_LOW_UNITS - 1, true);
+        space.note_slice(0, ROOM_LOW_UNITS, ROOM);
+        space.note_slice(63, 2 * ROOM_LOW_UNITS - 1, ROOM);
         assert!(space.state().refuses_writes(), "slice 63 has not recovered");
-        space.note_slice(63, 2 * ROOM_LOW_UNITS, true);
+        space.note_slice(63, 2 * ROOM_LOW_UNITS, ROOM);
         assert_eq!(space.state(), DiskState::Low);
-        space.note_slice(0, ROOM_LOW_UNITS, false);
+        space.note_slice(0, ROOM_LOW_UNITS, METADATA_HEADROOM_MIN - 1);
         assert!(space.state().refuses_writes(), "metadata needs room too");
+    }
+
+    /// The free space of a full disk went up and down by a few pages, twice a second, and with it the state and the log.
+    #[test]
+    fn free_space_that_moves_around_the_reserve_does_not_change_the_state() {
+        let reserve = 1 << 30;
+        let space = DiskSpace::new(PathBuf::from("."), reserve);
+        let free = |bytes: u64| {
+            space.capacity_bytes.store(CAPACITY, Ordering::Relaxed);
+            space.available_bytes.store(bytes, Ordering::Relaxed);
+            space.low.store(bytes < reserve, Ordering::Relaxed);
+            space.note_slice(0, ROOM_LOW_UNITS, METADATA_HEADROOM_MIN - 1);
+            space.state()
+        };
+        assert_eq!(free(reserve), DiskState::Low);
+        for _ in 0..3 {
+            assert_eq!(free(reserve - 1), DiskState::Refusing);
+            assert_eq!(free(reserve + 4096), DiskState::Refusing, "a few pages are no room");
+        }
+        assert_eq!(free(reserve + space.step_back_bytes()), DiskState::Low);
+        assert_eq!(free(reserve + 4096), DiskState::Low);
     }
 }

@@ -16,8 +16,8 @@ use crate::error::EngineError;
 use crate::fault_reports::StoreFault;
 use crate::format::extent::{Extent, units_for};
 use crate::limits::{
-    BLOCK_BYTES, FREE_LOW_UNITS, METADATA_HEADROOM, METADATA_HEADROOM_LOW, METADATA_HEADROOM_MIN,
-    READ_AGE_MAX, READERS_CHECK_INTERVAL, SPACE_CHECK_INTERVAL, UNIT_BYTES, unused_headroom,
+    BLOCK_BYTES, FREE_LOW_UNITS, METADATA_HEADROOM, METADATA_HEADROOM_LOW, READ_AGE_MAX,
+    READERS_CHECK_INTERVAL, SPACE_CHECK_INTERVAL, UNIT_BYTES, unused_headroom,
 };
 use crate::maintenance::reclaim::Reclaim;
 use crate::maintenance::recovery::Recovery;
@@ -58,8 +58,8 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         }
         complete_growth(slice, disk, requests);
         keep_metadata_headroom(slice, disk);
-        let has_metadata_room = !disk.is_low() || slice.environment.headroom() >= METADATA_HEADROOM_MIN;
-        disk.note_slice(slice.number, slice.space.allocator.free_space().free_units, has_metadata_room);
+        let free_units = slice.space.allocator.free_space().free_units;
+        disk.note_slice(slice.number, free_units, slice.environment.headroom());
         if wanted_ahead > 0 {
             writes_ahead = write_ahead(slice, wanted_ahead);
         }
