@@ -193,6 +193,12 @@ impl S3Error {
         }))
     }
 
+    /// Replaces the message.
+    pub(crate) fn saying(mut self, message: String) -> Self {
+        self.0.message = message.into();
+        self
+    }
+
     /// Creates a 501 whose message names an alternative.
     pub(crate) fn not_implemented(message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_message(ErrorCode::NotImplemented, message)

@@ -237,8 +237,8 @@ const LIFECYCLE: &str =
     "Lifecycle configuration through S3 is not implemented: delete objects with DeleteObject.";
 const LIST_V1: &str = "ListObjects (version 1) is not implemented: use ListObjectsV2 (list-type=2; set \
                        list_version = 2 or similar in the client).";
-const NOTIFICATION: &str = "Bucket notifications are not implemented: list the bucket with ListObjectsV2 to see \
-                            changes.";
+const NOTIFICATION: &str = "Bucket notifications are not implemented: webhooks of the management API deliver the same \
+                            events (cairn webhook create), and GET /api/v1/events lists them.";
 const OBJECT_LAMBDA: &str = "Object Lambda is not implemented: get the object with GetObject and transform it in \
                              the client.";
 const PART_COPY: &str = "UploadPartCopy is not implemented: upload the part's bytes with UploadPart (turn off copies of \

@@ -15,7 +15,7 @@ use crate::forms::reading::not_a_form;
 use crate::headers::write_conditions;
 use crate::misplaced_headers;
 use crate::operations::{Handling, Implementation, Input, Operation};
-use crate::refusals::Refusal;
+use crate::refusals::{Refusal, naming_mode};
 use crate::reply::{self, Reply, RequestContext, ResponseIds};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
@@ -452,6 +452,7 @@ impl Service for S3Service {
         let mut response = match result {
             Ok(reply) => reply::success(reply, context, self.ids(&request.id)),
             Err(error) => {
+                let error = naming_mode(error, self.compatibility, request, progress.target.as_ref());
                 if let Some(cause) = error.failure_cause() {
                     // The request log has only the status. Operators find the cause under the request's id.
                     tracing::error!(target: "service::s3", request_id = request.id, code = error.code(), cause, "a request failed");

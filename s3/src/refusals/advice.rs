@@ -82,8 +82,9 @@ pub(super) fn advice(
 }
 
 /// Returns the advice to change the server's mode, if only `extended` implements what was requested.
-pub(super) fn extended_advice(error: &S3Error, request: &Request) -> Option<String> {
-    let is_only_in_extended = error.status() == 501
+pub(super) fn extended_advice(mode: Compatibility, error: &S3Error, request: &Request) -> Option<String> {
+    let is_only_in_extended = mode == Compatibility::Strict
+        && error.status() == 501
         && !is_implemented(Compatibility::Strict, request)
         && is_implemented(Compatibility::Extended, request);
     is_only_in_extended.then(|| {

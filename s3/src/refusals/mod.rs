@@ -22,6 +22,10 @@ use cairn_observe::{
 use rule::deciding_rule;
 use std::sync::Arc;
 
+/// What a 501 says that another mode would answer.
+const EXTENDED_IMPLEMENTS: &str =
+    "With the setting s3.compatibility = \"extended\" the server implements it.";
+
 /// Longest user agent that is copied, in bytes. The record is cut again.
 const USER_AGENT_BYTES_MAX: usize = 256;
 
@@ -70,8 +74,7 @@ impl Refusal<'_> {
             Some((_, usability)) => unusable(usability),
             None => deciding_rule(refused_by, error, engine, compatibility, target, &request.head),
         };
-        let is_strict = compatibility == Compatibility::Strict;
-        let other_mode = extended_advice(error, request).filter(|_| is_strict && target.is_some());
+        let other_mode = target.and_then(|_| extended_advice(compatibility, error, request));
         let setting = refusing_setting(error, other_mode.is_some());
         recorder.record(RefusedRequest {
             time: now,
@@ -96,6 +99,22 @@ impl Refusal<'_> {
             principal,
         });
     }
+}
+
+/// Adds to a 501 of the mode `strict` that the other mode implements what was requested, if it does. Clients show the
+/// message to people who do not see the operator's records.
+pub(crate) fn naming_mode(
+    error: S3Error,
+    mode: Compatibility,
+    request: &Request,
+    target: Option<&Target>,
+) -> S3Error {
+    let is_named = error.status() == 501 && error.setting() == Some(RefusingSetting::Compatibility);
+    if is_named || target.is_some_and(|_| extended_advice(mode, &error, request).is_some()) {
+        let message = format!("{} {EXTENDED_IMPLEMENTS}", error.message());
+        return error.saying(message);
+    }
+    error
 }
 
 /// Classifies a refusal; `None` if the operator cannot act on it.

@@ -11,6 +11,7 @@ from harness.s3 import S3, md5_etag, object_target
 
 BODY = b"kept as it is"
 XML_BODY = b"<Anything/>"
+STREAMING = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 
 BUCKET_SUBRESOURCES = [
     "accelerate", "acl", "analytics", "analytics&id=x", "encryption", "intelligent-tiering", "inventory", "lifecycle",
@@ -244,3 +245,37 @@ def test_browser_form_upload_is_not_implemented(s3: S3, bucket: str):
     assert b"presigned PUT" in answer.body and s3.list_all(bucket) == {}
     unsigned = s3.send_raw("POST", f"/{bucket}", [("Host", s3.authority), ("Content-Length", "0")])
     assert_error(unsigned, 403, "AccessDenied")
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "headers"),
+    [
+        ("GET", "?tagging", []), ("GET", "", []), ("POST", "?delete", []), ("GET", "?notification", []), ("GET", "/kept?attributes", []),
+        ("PUT", "/kept", [("x-amz-tagging", "a=b")]), ("PUT", "/kept", [("x-amz-acl", "private")]),
+        ("PUT", "/kept", [("x-amz-content-sha256", STREAMING), ("x-amz-decoded-content-length", "1"), ("x-amz-trailer", "x-amz-checksum-crc32")]),
+    ],
+)
+def test_what_the_other_mode_serves_names_the_setting(s3: S3, kept_bucket: str, method: str, target: str, headers: list[tuple[str, str]]):
+    """Operators learned of the mode only from the records of the server."""
+    payload = dict(headers).get("x-amz-content-sha256")
+    answer = s3.request(method, f"/{kept_bucket}{target}", headers=[pair for pair in headers if pair[1] != payload], payload=payload)
+    assert_error(answer, 501, "NotImplemented")
+    text = answer.body.decode().replace("&quot;", '"')
+    assert 'With the setting s3.compatibility = "extended" the server implements it.' in text
+
+
+@pytest.mark.parametrize("target", ["?policy", "?replication", "/kept?torrent", "?website"])
+def test_what_no_mode_serves_names_no_setting(s3: S3, kept_bucket: str, target: str):
+    """A setting that would not help."""
+    method = "GET" if "torrent" in target else "PUT"
+    answer = s3.request(method, f"/{kept_bucket}{target}")
+    assert_error(answer, 501, "NotImplemented")
+    assert "compatibility" not in answer.body.decode()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_notifications_name_webhooks(s3: S3, kept_bucket: str, method: str):
+    """They are what this server has instead."""
+    answer = s3.request(method, f"/{kept_bucket}?notification")
+    assert_error(answer, 501, "NotImplemented")
+    assert "webhooks" in answer.body.decode() and "cairn webhook create" in answer.body.decode()
