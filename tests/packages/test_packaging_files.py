@@ -139,3 +139,13 @@ def test_image_uses_the_pinned_toolchain():
     channel = re.search(r'channel = "([^"]+)"', (REPOSITORY / "rust-toolchain.toml").read_text())[1]
     stage = (PACKAGING / "container/Containerfile").read_text().split("\nFROM ", 1)[1].split()[0]
     assert re.match(rf"docker\.io/library/rust:{re.escape(channel)}(\.\d+)?-bookworm$", stage), (channel, stage)
+
+
+def test_the_package_says_what_the_console_serves():
+    """It said "Share links, and nothing else" of a listener that administers the whole store."""
+    text = (PACKAGING / "debian/cairn.toml").read_text()
+    comment = re.search(r"((?:^# .*\n)+)#console_bind = ", text, re.MULTILINE)[1]
+    assert "web console" in comment and "administers" in comment and "share links" in comment
+    # What it says to do is a key of the configuration.
+    assert "`admin_enabled = false` in `[console]`" in comment
+    assert "| `admin_enabled` |" in (REPOSITORY / "docs/configuration.md").read_text()
