@@ -31,6 +31,13 @@ pub struct WebhookHealth {
     pub last_error: Option<String>,
     pub oldest_pending_at: Option<Time>,
     pub pending: u64,
+    /// Events that were lost: the last attempt failed, and none has succeeded since. They can be sent again while they are
+    /// stored.
+    pub lost: u64,
+    /// The time of the oldest lost event.
+    pub lost_since: Option<Time>,
+    /// The command that sends the lost events again. Null if none was lost.
+    pub redeliver_command: Option<String>,
 }
 
 /// A webhook, without its secret.

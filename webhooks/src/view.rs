@@ -69,6 +69,10 @@ pub struct WebhookHealth {
     pub oldest_pending_at: Option<Timestamp>,
     /// Waiting deliveries.
     pub pending: u64,
+    /// Events whose last attempt failed, and of which no delivery has succeeded since.
+    pub lost: u64,
+    /// The time of the oldest lost event.
+    pub lost_since: Option<Timestamp>,
 }
 
 /// A summary of a webhook's health.
@@ -96,7 +100,7 @@ impl HealthState {
 
 impl Webhook {
     pub(crate) fn new(webhook: &WebhookState, is_held: bool) -> Self {
-        let WebhookState { record, health, oldest_pending } = webhook;
+        let WebhookState { record, health, oldest_pending, losses } = webhook;
         let settings = record.settings.clone();
         let state = match health.consecutive_failures {
             _ if is_held => HealthState::Paused,
@@ -118,6 +122,8 @@ impl Webhook {
                 last_error: Some(health.last_error.clone()).filter(|error| !error.is_empty()),
                 oldest_pending_at: *oldest_pending,
                 pending: health.pending,
+                lost: losses.events,
+                lost_since: losses.since,
             },
         }
     }

@@ -58,6 +58,8 @@ pub struct WebhookMetrics {
     pub retried: u64,
     /// Waiting deliveries.
     pub pending: u64,
+    /// Events whose last attempt failed, and of which no delivery has succeeded since.
+    pub lost: u64,
     /// Age of the oldest waiting delivery.
     pub oldest_pending: Duration,
     /// Requests that are being made.
@@ -303,6 +305,7 @@ impl Webhooks {
             dropped: shared.counters.dropped.value(),
             retried: shared.counters.retried.value(),
             pending: state.webhooks.values().map(|webhook| webhook.health.pending).sum(),
+            lost: state.webhooks.values().map(|webhook| webhook.losses.events).sum(),
             oldest_pending: Duration::from_millis(age),
             in_flight: cairn_model::u64_of(self.context.in_flight()),
             attempt_durations: self.context.durations.snapshot(),

@@ -479,6 +479,12 @@ static METRICS: &[Metric] = &[
     ),
     by(
         GAUGE,
+        "service_webhook_lost",
+        "Events whose last attempt failed, and that were not delivered since.",
+        |now| plain(Whole(now.webhooks.lost)),
+    ),
+    by(
+        GAUGE,
         "service_webhook_oldest_pending_seconds",
         "Age of the oldest pending delivery; 0 when none is pending.",
         |now| {

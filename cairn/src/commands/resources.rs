@@ -2,7 +2,7 @@
 
 use cairn_api::{
     AttachedPolicy, BoundPolicy, Bucket, Credential, Embed, LifecycleRule, ManagementToken, Policy,
-    ServiceAccount, Share, Tag, Webhook,
+    ServiceAccount, Share, Tag, Webhook, WebhookHealth,
 };
 
 use crate::client::resource::{Resource, is_id};
@@ -194,8 +194,20 @@ pub(crate) const WEBHOOKS: Resource<Webhook> = Resource {
         ("last error", |webhook| text(&webhook.health.last_error)),
         ("pending", |webhook| text(&webhook.health.pending)),
         ("oldest pending", |webhook| text(&webhook.health.oldest_pending_at)),
+        ("lost", |webhook| text(&webhook.health.lost)),
+        ("lost since", |webhook| text(&webhook.health.lost_since)),
     ],
-    listed: "id, target, events, bucket, prefix, enabled, health, pending",
+    listed: "id, target, events, bucket, prefix, enabled, health, pending, lost",
+    details: |webhook| {
+        let WebhookHealth { lost, redeliver_command, .. } = &webhook.health;
+        redeliver_command.as_ref().map_or_else(String::new, |command| {
+            let (events, again) = (
+                counted(*lost, "event"),
+                if *lost == 1 { "This sends it again" } else { "This sends them again" },
+            );
+            format!("\n{events} could not be delivered. {again}:\n  {}\n", plain(command))
+        })
+    },
     disabled: "is disabled; its pending deliveries were dropped",
     ..Resource::DEFAULT
 };

@@ -117,7 +117,7 @@ def test_webhook_commands(cli: Cli, hooks: Cairn, receiver: Receiver, tmp_path: 
     assert "signing secret:    whsec_" in text and "enabled:           no" in text
     assert cli.json("webhook", "create", "-", stdin=json.dumps(document))["subscription"]["bucket_filter"] == "photos"
     lines = cli.text("webhook", "list").splitlines()
-    assert lines[0].split() == ["ID", "TARGET", "EVENTS", "BUCKET", "PREFIX", "ENABLED", "HEALTH", "PENDING"] and len(lines) == 4
+    assert lines[0].split() == ["ID", "TARGET", "EVENTS", "BUCKET", "PREFIX", "ENABLED", "HEALTH", "PENDING", "LOST"] and len(lines) == 4
     assert "target:            " + receiver.url in cli.text("webhook", "show", webhook)
     changed = cli.json("webhook", "update", webhook, "--event-type", "object.deleted", "--prefix", "x/", "--any-bucket")
     assert (changed["event_types"], changed["object_prefix_filter"], changed["bucket_filter"]) == (["object.deleted"], "x/", None)

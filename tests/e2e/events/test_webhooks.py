@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import Cli
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.receiver import OK, Answer, Delivery, Receiver, service_signature, standard_signature
@@ -19,7 +20,10 @@ from harness.wait import until
 WEBHOOK = {
     "id", "target_url", "event_types", "bucket_filter", "object_prefix_filter", "enabled", "created_at", "health",
 }
-HEALTH = {"state", "consecutive_failures", "last_success_at", "last_error", "oldest_pending_at", "pending"}
+HEALTH = {
+    "state", "consecutive_failures", "last_success_at", "last_error", "oldest_pending_at", "pending", "lost", "lost_since",
+    "redeliver_command",
+}
 DELIVERY = {
     "id", "webhook_id", "event_id", "event_type", "attempt", "status", "http_status", "timestamp", "success", "error",
     "next_attempt_at", "redelivery",
@@ -182,6 +186,14 @@ def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_
     assert {entry["id"] for entry in ended} == {ended[0]["id"]} and all(entry["error"] for entry in ended)
     health = shown(hooks.admin, never)["health"]
     assert health["consecutive_failures"] == ATTEMPTS and health["state"] != "ok" and health["last_error"]
+    # What was lost is counted, with the command that sends it again.
+    assert health["lost"] == 1 and health["redeliver_command"] == f"cairn webhook redeliver {never} --since {health['lost_since']}"
+    assert (shown(hooks.admin, third)["health"]["lost"], shown(hooks.admin, third)["health"]["redeliver_command"]) == (0, None)
+    cli = Cli(hooks.management, hooks.secrets.system_token)
+    assert f"1 event could not be delivered. This sends it again:\n  {health['redeliver_command']}\n" in cli.text("webhook", "show", never)
+    # The command finds the event, whose time it names.
+    again = health["redeliver_command"].removeprefix("cairn ").split()
+    assert cli.json(*again) == {"queued": 1}
     assert [entry["http_status"] for entry in log(hooks.admin, redirected)] == [302] * ATTEMPTS
     assert elsewhere.received == []
 

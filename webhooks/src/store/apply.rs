@@ -2,6 +2,7 @@
 
 use super::delivery_record::{DeliveryStatus, LogEntry, Summary, Waiting, time_key};
 use super::environment::{POSITION_KEY, WebhookStore, readable};
+use super::lost_events::Losses;
 use super::observer::Recorded;
 use super::state::Shared;
 use super::webhook_record::{Health, WebhookRecord};
@@ -67,11 +68,19 @@ pub(super) struct Results {
     retried: u64,
 }
 
+/// What a transaction changes of the state of a webhook.
+#[derive(Clone, Default, Debug)]
+struct Progress {
+    health: Health,
+    oldest_pending: Option<Timestamp>,
+    losses: Losses,
+}
+
 /// A transaction in progress, with the health of webhooks as it will be.
 pub(super) struct Batch<'s> {
     shared: &'s Shared,
     pub(super) txn: WriteTxn<'s>,
-    health: BTreeMap<WebhookId, (Health, Option<Timestamp>)>,
+    health: BTreeMap<WebhookId, Progress>,
     position: Option<Tick>,
     results: Results,
 }
@@ -90,13 +99,17 @@ impl<'s> Batch<'s> {
     fn webhook(&mut self, id: WebhookId) -> Option<Arc<WebhookRecord>> {
         let state = self.shared.state();
         let webhook = state.webhooks.get(&id)?;
-        self.health.entry(id).or_insert_with(|| (webhook.health.clone(), webhook.oldest_pending));
+        self.health.entry(id).or_insert_with(|| Progress {
+            health: webhook.health.clone(),
+            oldest_pending: webhook.oldest_pending,
+            losses: webhook.losses,
+        });
         Some(Arc::clone(&webhook.record))
     }
 
     /// Returns the health of a webhook that [`Self::webhook`] has found.
     pub(super) fn health(&mut self, id: WebhookId) -> &mut Health {
-        &mut self.health.entry(id).or_default().0
+        &mut self.health.entry(id).or_default().health
     }
 
     /// Queues deliveries. Leaves out those of webhooks that no longer want them. Returns what was queued.
@@ -158,6 +171,7 @@ impl<'s> Batch<'s> {
         }
         self.txn.remove(store.waiting, &outcome.delivery.waiting_key())?;
         let next = self.write_entry(outcome)?;
+        self.update_losses(outcome)?;
         self.update_health(outcome);
         Ok(Recorded { next, ..gone })
     }
@@ -227,6 +241,32 @@ impl<'s> Batch<'s> {
         Ok(())
     }
 
+    /// Records a lost event, or that an event is not lost any more.
+    fn update_losses(&mut self, outcome: &Outcome) -> Result<(), Error> {
+        let (store, webhook, event) = (self.store(), outcome.delivery.webhook, outcome.delivery.id.event());
+        let losses = &mut self.health.entry(webhook).or_default().losses;
+        match outcome.verdict {
+            Verdict::Failed => store.add_lost(&mut self.txn, webhook, event, losses),
+            Verdict::Succeeded => store.remove_lost(&mut self.txn, webhook, event, losses),
+            Verdict::Again(_) | Verdict::Dropped => Ok(()),
+        }
+    }
+
+    /// Forgets at most `max` lost events of a webhook before a time. Returns how many.
+    pub(super) fn forget_lost(
+        &mut self,
+        webhook: WebhookId,
+        before: Timestamp,
+        max: usize,
+    ) -> Result<usize, Error> {
+        if self.webhook(webhook).is_none() {
+            return Ok(0);
+        }
+        let store = self.store();
+        let losses = &mut self.health.entry(webhook).or_default().losses;
+        store.forget_lost(&mut self.txn, webhook, before, max, losses)
+    }
+
     fn update_health(&mut self, outcome: &Outcome) {
         let webhook = outcome.delivery.webhook;
         match outcome.verdict {
@@ -258,15 +298,16 @@ impl<'s> Batch<'s> {
     /// Writes the changed health, commits, and puts what is durable in force.
     pub(super) fn commit(mut self) -> Result<(), Error> {
         let store = self.store();
-        for (id, (health, oldest_pending)) in &mut self.health {
-            WebhookStore::put(&mut self.txn, store.health, &id.0, &health.encode())?;
-            *oldest_pending = store.first_waiting(&self.txn, *id)?.map(|waiting| waiting.queued_at);
+        for (id, progress) in &mut self.health {
+            WebhookStore::put(&mut self.txn, store.health, &id.0, &progress.health.encode())?;
+            progress.oldest_pending = store.first_waiting(&self.txn, *id)?.map(|waiting| waiting.queued_at);
         }
         self.txn.commit()?;
         let mut state = self.shared.state_mut();
-        for (id, (health, oldest_pending)) in self.health {
+        for (id, progress) in self.health {
             if let Some(webhook) = state.webhooks.get_mut(&id) {
-                (webhook.health, webhook.oldest_pending) = (health, oldest_pending);
+                let Progress { health, oldest_pending, losses } = progress;
+                (webhook.health, webhook.oldest_pending, webhook.losses) = (health, oldest_pending, losses);
             }
         }
         if let Some(position) = self.position {

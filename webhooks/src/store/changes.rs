@@ -149,8 +149,10 @@ impl Changes<'_> {
             batch.commit()
         })?;
         let mut state = shared.state_mut();
-        let oldest_pending = state.webhooks.get(&id).and_then(|found| found.oldest_pending);
-        let webhook = WebhookState { record: Arc::new(record), health, oldest_pending };
+        let old = state.webhooks.get(&id);
+        let oldest_pending = old.and_then(|found| found.oldest_pending);
+        let losses = old.map(|found| found.losses).unwrap_or_default();
+        let webhook = WebhookState { record: Arc::new(record), health, oldest_pending, losses };
         state.webhooks.insert(id, webhook.clone());
         drop(state);
         self.notify(id);

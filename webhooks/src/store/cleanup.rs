@@ -105,7 +105,7 @@ fn remove_webhook(shared: &Shared, webhook: WebhookId) -> Result<(), Error> {
     let store = &shared.store;
     let mut txn = store.tables.environment().write()?;
     let mut removed = 0;
-    for table in [store.waiting, store.succeeded, store.unsuccessful, store.pending] {
+    for table in [store.waiting, store.succeeded, store.unsuccessful, store.pending, store.lost] {
         while removed < BATCH_REMOVALS_MAX
             && let Some(key) = first_key(&txn, table, &webhook.0)?
         {
@@ -131,12 +131,18 @@ fn remove_webhook(shared: &Shared, webhook: WebhookId) -> Result<(), Error> {
 fn remove_old(shared: &Shared, oldest_kept: Timestamp) -> Result<Step, Error> {
     let store = &shared.store;
     let webhooks: Vec<_> = shared.state().webhooks.keys().copied().collect();
-    let mut txn = store.tables.environment().write()?;
+    let mut batch = Batch::begin(shared)?;
     let mut removed = 0;
     for webhook in webhooks {
+        // What is no longer stored cannot be sent again.
+        let has_losses = shared.state().webhooks.get(&webhook).is_some_and(|found| found.losses.events > 0);
+        if has_losses {
+            removed += batch.forget_lost(webhook, oldest_kept, BATCH_REMOVALS_MAX.saturating_sub(removed))?;
+        }
+        let txn = &mut batch.txn;
         for table in [store.succeeded, store.unsuccessful] {
             while removed < BATCH_REMOVALS_MAX
-                && let Some(key) = first_key(&txn, table, &webhook.0)?
+                && let Some(key) = first_key(txn, table, &webhook.0)?
                 && let Some((_, time, delivery)) = time_key_parts(&key)
                 && time < oldest_kept
             {
@@ -150,6 +156,6 @@ fn remove_old(shared: &Shared, oldest_kept: Timestamp) -> Result<Step, Error> {
             }
         }
     }
-    txn.commit()?;
+    batch.commit()?;
     Ok(if removed > 0 { Step::Removed } else { Step::Idle })
 }

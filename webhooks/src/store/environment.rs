@@ -24,6 +24,7 @@ pub(crate) struct WebhookStore {
     pub(super) deliveries: Table,
     pub(super) succeeded: Table,
     pub(super) unsuccessful: Table,
+    pub(super) lost: Table,
 }
 
 impl WebhookStore {
@@ -43,6 +44,7 @@ impl WebhookStore {
             deliveries: tables.table("deliveries")?,
             succeeded: tables.table("succeeded")?,
             unsuccessful: tables.table("unsuccessful")?,
+            lost: tables.table("lost")?,
             tables,
         })
     }

@@ -25,7 +25,8 @@ impl WebhookStore {
                     None => Health::default(),
                 };
                 let oldest_pending = self.oldest_waiting(txn, id).ok()?;
-                let webhook = WebhookState { record: Arc::new(webhook), health, oldest_pending };
+                let losses = self.losses(txn, id).ok()?;
+                let webhook = WebhookState { record: Arc::new(webhook), health, oldest_pending, losses };
                 state.webhooks.insert(id, webhook);
                 Some(())
             })?;

@@ -1,6 +1,7 @@
 //! Webhooks and their health in memory, shared by all threads.
 
 use super::environment::WebhookStore;
+use super::lost_events::Losses;
 use super::observer::Observer;
 use super::seal::SecretKey;
 use super::webhook_record::{Health, WebhookRecord};
@@ -20,6 +21,8 @@ pub(crate) struct WebhookState {
     pub(crate) health: Health,
     /// When the oldest waiting delivery was queued.
     pub(crate) oldest_pending: Option<Timestamp>,
+    /// Events that were not delivered.
+    pub(crate) losses: Losses,
 }
 
 /// All webhooks.

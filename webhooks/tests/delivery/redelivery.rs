@@ -85,3 +85,47 @@ fn a_redelivery_shows_that_a_paused_target_is_back() {
     // Without a step of the clock: what had not begun comes at once.
     setup.until("the others come", |setup| setup.pending(webhook) <= 10);
 }
+
+/// A receiver was away for two minutes. Afterwards the webhook was `ok` with nothing pending, and nobody knew that events
+/// had never come.
+#[test]
+fn lost_events_are_counted_until_they_are_delivered() {
+    let mut setup = Setup::new(|sent| if sent.body.contains("bad") { status(400) } else { status(200) });
+    let webhook = setup.webhook("a.example").id;
+    let health = |setup: &Setup| setup.webhooks.get(webhook).unwrap().health;
+    assert_eq!((health(&setup).lost, health(&setup).lost_since), (0, None));
+    let first = setup.events.push("b", "bad 1");
+    setup.events.push("b", "bad 2");
+    setup.client.wait_for("a.example", 2);
+    while setup.webhooks.metrics().failed < 2 {
+        setup.clock.advance(Duration::from_secs(10));
+        setup.settle();
+    }
+    setup.events.push("b", "good");
+    setup.until("the good one is delivered", |setup| setup.webhooks.metrics().succeeded == 1);
+    let now = health(&setup);
+    assert_eq!((now.state, now.pending), (HealthState::Ok, 0), "the latest attempt succeeded");
+    assert_eq!((now.lost, now.lost_since), (2, Some(first.tick().time())));
+    assert_eq!(setup.webhooks.metrics().lost, 2);
+
+    setup.reopen();
+    assert_eq!((health(&setup).lost, health(&setup).lost_since), (2, Some(first.tick().time())));
+    // What was delivered and fails when it is sent again is not lost.
+    setup.client.answer_with(|_| status(400));
+    let redeliver = |setup: &Setup, which| {
+        block_on(setup.webhooks.redeliver(webhook, BEGINNING, None, which)).unwrap();
+        setup.until("it has ended", |setup| {
+            setup.clock.advance(Duration::from_secs(10));
+            setup.pending(webhook) == 0
+        });
+    };
+    redeliver(&setup, Redeliver::All);
+    assert_eq!(health(&setup).lost, 2, "an event is counted once");
+    setup.client.answer_with(|sent| if sent.body.contains("bad 2") { status(400) } else { status(200) });
+    redeliver(&setup, Redeliver::Failed);
+    assert_eq!(health(&setup).lost, 1);
+    setup.client.answer_with(|_| status(200));
+    redeliver(&setup, Redeliver::Failed);
+    let now = health(&setup);
+    assert_eq!((now.lost, now.lost_since), (0, None));
+}

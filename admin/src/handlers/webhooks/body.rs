@@ -22,6 +22,11 @@ pub(super) fn webhook_body(webhook: &cairn_webhooks::Webhook) -> Webhook {
             last_error: health.last_error.clone(),
             oldest_pending_at: health.oldest_pending_at.map(Time::from),
             pending: health.pending,
+            lost: health.lost,
+            lost_since: health.lost_since.map(Time::from),
+            redeliver_command: health
+                .lost_since
+                .map(|since| format!("cairn webhook redeliver {} --since {}", webhook.id, Time::from(since))),
         },
     }
 }
