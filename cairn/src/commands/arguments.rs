@@ -2,13 +2,16 @@
 
 use std::iter::once;
 
-use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
+use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind, SubCommandInfo};
 use cairn_server::config::{EDITS_MAX, closest};
 
 use crate::commands::usage::{HELP, PROGRAM};
 
 /// The option of all commands that talk to a server.
 const ENDPOINT: &str = "--endpoint";
+
+/// Words for the same thing, of which each noun has one. The first one of a group that a noun has is meant.
+const SYNONYMS: [&[&str]; 3] = [&["list", "ls"], &["show", "stat", "get"], &["delete", "rm", "remove"]];
 
 /// What a command line requests.
 #[derive(PartialEq, Eq, Debug)]
@@ -21,8 +24,17 @@ pub(super) enum Requested {
     Command,
 }
 
-/// Returns the arguments as argh reads them: the value of an option is a word of its own, and `--endpoint`, which may come
-/// before the command, comes after it.
+/// Returns the command of a noun that a word means: its own name, or a synonym that is no other command's name.
+pub(super) fn command_of<'i>(info: &'i CommandInfoWithArgs, word: &str) -> Option<&'i SubCommandInfo> {
+    let named = |name: &str| info.commands.iter().find(|command| command.name == name);
+    named(word).or_else(|| {
+        let group = SYNONYMS.iter().find(|group| group.contains(&word))?;
+        group.iter().find_map(|name| named(name))
+    })
+}
+
+/// Returns the arguments as argh reads them: the value of an option is a word of its own, a synonym of a command is its
+/// name, and `--endpoint`, which may come before the command, comes after it.
 pub(super) fn normalized<'a>(mut info: CommandInfoWithArgs, arguments: &[&'a str]) -> Vec<&'a str> {
     let (mut normal, mut before_command) = (Vec::new(), Vec::new());
     let mut rest = arguments.iter().copied();
@@ -44,10 +56,12 @@ pub(super) fn normalized<'a>(mut info: CommandInfoWithArgs, arguments: &[&'a str
             place.extend(value.or_else(|| rest.next()));
             continue;
         }
-        if let Some(command) = info.commands.iter().find(|command| command.name == argument) {
-            info = command.command.clone();
-        }
-        normal.push(argument);
+        let Some(command) = command_of(&info, argument) else {
+            normal.push(argument);
+            continue;
+        };
+        normal.push(command.name);
+        info = command.command.clone();
     }
     normal.extend(before_command);
     normal
@@ -132,7 +146,7 @@ pub(super) fn with_dash_last<'a>(mut info: CommandInfoWithArgs, arguments: &[&'a
 }
 
 /// Returns of which kind an option of a command is. `None` if the command does not have it.
-fn option_kind<'i>(info: &'i CommandInfoWithArgs, written: &str) -> Option<&'i FlagInfoKind<'i>> {
+pub(super) fn option_kind<'i>(info: &'i CommandInfoWithArgs, written: &str) -> Option<&'i FlagInfoKind<'i>> {
     info.flags.iter().find(|flag| is_option(flag, written)).map(|flag| &flag.kind)
 }
 
@@ -225,6 +239,20 @@ mod tests {
                 &["object", "get", "b", "--endpoint", "u", "--", "--k=v"],
             ),
             (&["bucket", "show", "b", "--json=1"], &["bucket", "show", "b", "--json=1"]),
+            (&["bucket", "ls"], &["bucket", "list"]),
+            (&["object", "list", "list"], &["object", "ls", "list"]),
+            (&["object", "show", "b/k"], &["object", "stat", "b/k"]),
+            (&["object", "get", "b/k"], &["object", "get", "b/k"]),
+            (&["object", "delete", "b/k"], &["object", "rm", "b/k"]),
+            (&["object", "remove", "b/k"], &["object", "rm", "b/k"]),
+            (&["bucket", "get", "rm"], &["bucket", "show", "rm"]),
+            (&["bucket", "rm", "b"], &["bucket", "delete", "b"]),
+            (&["quota", "get", "b"], &["quota", "show", "b"]),
+            (
+                &["service-account", "credential", "rm", "a", "c"],
+                &["service-account", "credential", "delete", "a", "c"],
+            ),
+            (&["ls"], &["ls"]),
             (&["--endpoint"], &["--endpoint"]),
         ] {
             assert_eq!(normalized(Cairn::get_args_info(), arguments), normal, "{arguments:?}");

@@ -19,6 +19,8 @@ mod manual;
 mod object;
 mod parallel;
 mod policy;
+#[cfg(test)]
+mod printed;
 mod quota;
 mod refused;
 mod resources;

@@ -386,7 +386,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     mayStore() && [files, folder],
   ];
   const cli = [
-    `cairn object list ${quoted(`${bucket}/${prefix}`)}`,
+    `cairn object ls ${quoted(`${bucket}/${prefix}`)}`,
     `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`,
   ];
   const total = [
