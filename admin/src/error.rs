@@ -131,6 +131,9 @@ error_table! {
     /// The bucket is not empty: what it holds.
     BucketNotEmpty(contents: String) => S::CONFLICT, "BUCKET_NOT_EMPTY",
         format!("the bucket is not empty: it holds {contents}");
+    /// The destination of a copy that must be absent has an object.
+    ObjectAlreadyExists => S::CONFLICT, "OBJECT_ALREADY_EXISTS",
+        "the destination already has an object, which if_absent keeps; choose another key, or send if_absent: false to replace it";
     /// The bucket's settings do not allow the change: the reason.
     InvalidBucketState(message: &'static str) => S::CONFLICT, "INVALID_BUCKET_STATE", *message;
     /// Nothing can be locked in a bucket without object lock.

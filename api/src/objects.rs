@@ -149,6 +149,9 @@ pub struct CopyObject {
     pub destination_key: ObjectKey,
     /// Null: the current version.
     pub version_id: Option<VersionId>,
+    /// Whether an object that the destination already has is kept. The commit decides, so no write in between is lost.
+    #[serde(default)]
+    pub if_absent: bool,
 }
 
 /// The version that is restored.

@@ -143,6 +143,10 @@ def test_objects_are_copied_and_deleted(cli: Cli, store: Cairn, full: str):
     assert done == {"copied": 3, "refused": 0}
     assert keys(cli, f"{full}/jpg/**") == ["jpg/2026/11/c.jpg", "jpg/2026/b.jpg", "jpg/a.jpg"]
     assert "ends in a slash" in cli.fails("object", "cp", f"{full}/*.jpg", f"{full}/x", code=WRONG_USAGE)
+    store.s3.put(full, "jpg/a.jpg", b"kept")
+    assert "OBJECT_ALREADY_EXISTS" in cli.fails("object", "cp", f"{full}/a.jpg", f"{full}/jpg/", "--if-absent")
+    done = cli.run("object", "cp", f"{full}/**.jpg", f"{full}/jpg/", "--if-absent", "--json")
+    assert done.returncode == FAILED and store.s3.get(full, "jpg/a.jpg").body == b"kept"
 
     assert cli.text("object", "rm", f"{full}/a.png") == f"{full}/a.png was deleted\n"
     assert "OBJECT_NOT_FOUND" in cli.fails("object", "rm", f"{full}/a.png")

@@ -5,6 +5,7 @@ import json
 import random
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -462,9 +463,37 @@ def test_copy_route(admin: Management, boto, bucket: str):
     expect_refusal(admin.post(place(bucket, "object-copy", "gone"), to), 404, "OBJECT_NOT_FOUND")
     for wrong in (
         {}, [], {"destination_bucket": other}, to | {"destination_key": ""}, to | {"destination_key": "k" * 1025}, to | {"destination_key": 7},
-        to | {"metadata": {}}, to | {"version_id": 7}, to | {"version_id": ""},
+        to | {"metadata": {}}, to | {"version_id": 7}, to | {"version_id": ""}, to | {"if_absent": "yes"}, to | {"if_absent": None},
     ):
         expect_refusal(admin.post(path, wrong), 400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("source", ["one part", "several parts"])
+def test_copy_keeps_a_taken_destination(admin: Management, boto, bucket: str, source: str):
+    """A copy replaced whatever its destination had, and the caller could not prevent it.
+
+    With `if_absent`, one of several copies to a name succeeds, and the others are told that it is taken.
+    """
+    if source == "one part":
+        boto.put_object(Bucket=bucket, Key="k", Body=b"new")
+    else:
+        in_parts(boto, bucket, "k", {1: b"a" * (5 * MIB), 2: b"b"})
+    boto.put_object(Bucket=bucket, Key="taken", Body=b"old")
+    path = place(bucket, "object-copy", "k")
+    to = {"destination_bucket": bucket, "destination_key": "taken", "if_absent": True}
+    expect_refusal(admin.post(path, to), 409, "OBJECT_ALREADY_EXISTS")
+    assert boto.get_object(Bucket=bucket, Key="taken")["Body"].read() == b"old"
+    expect_refusal(admin.post(place(bucket, "object-copy", "gone"), to), 404, "OBJECT_NOT_FOUND")
+    # Not even an object may be copied onto itself.
+    expect_refusal(admin.post(path, to | {"destination_key": "k"}), 409, "OBJECT_ALREADY_EXISTS")
+
+    with ThreadPoolExecutor(8) as copies:
+        answers = list(copies.map(lambda _: admin.post(path, to | {"destination_key": "free"}), range(8)))
+    assert sorted(answer.status_code for answer in answers) == [201] + 7 * [409]
+    assert {answer.json()["error"]["code"] for answer in answers if answer.status_code == 409} == {"OBJECT_ALREADY_EXISTS"}
+    assert "Uploads" not in boto.list_multipart_uploads(Bucket=bucket), "a refused copy leaves nothing behind"
+    expect(admin.post(path, to | {"if_absent": False}), 201)
+    assert boto.get_object(Bucket=bucket, Key="taken")["Body"].read() != b"old"
 
 
 def in_parts(boto, bucket: str, key: str, bodies: dict[int, bytes], **options: str) -> str:

@@ -5,15 +5,13 @@
 //! client disconnects before the commit.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use cairn_api::CopyObject;
-use cairn_engine::{Bucket, Cause, ObjectLock, PutObject, WriteCondition};
-use cairn_model::ObjectKey;
+use cairn_engine::{Cause, ObjectLock, PutObject, WriteCondition};
 
 use super::copy_parts::copy_multipart;
 use super::headers::{CONDITIONS, refuse_conditions};
-use super::new_version;
+use super::new_version::{self, Destination};
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
@@ -30,7 +28,14 @@ pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let to_name = bucket_name(&request.destination_bucket)?;
     let to_bucket = call.store()?.bucket(&to_name).ok_or(AdminError::BucketNotFound)?;
     let source = ObjectRef { bucket, key, version };
-    let mut reply = copy_version(&call, &source, (to_bucket, to_key.clone()), Cause::Copy).await?;
+    let condition = if request.if_absent { WriteCondition::if_absent() } else { WriteCondition::default() };
+    let destination = Destination { bucket: to_bucket, key: to_key.clone(), condition };
+    let copied = copy_version(&call, &source, destination, Cause::Copy).await;
+    let mut reply = copied.map_err(|error| match error {
+        // The request has no other condition: those in headers were refused above.
+        AdminError::PreconditionFailed => AdminError::ObjectAlreadyExists,
+        error => error,
+    })?;
     reply.record.detail = format!("to {to_name}/{to_key}, {}", reply.record.detail);
     Ok(reply)
 }
@@ -42,7 +47,7 @@ pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn copy_version(
     call: &Call<'_, '_>,
     source: &ObjectRef,
-    (bucket, key): (Arc<Bucket>, ObjectKey),
+    destination: Destination,
     cause: Cause,
 ) -> Result<Reply, AdminError> {
     let engine = Rc::clone(call.engine()?);
@@ -50,12 +55,18 @@ pub(crate) async fn copy_version(
         (if info.parts.is_empty() { 0..info.size } else { 0..0 }, info.clone())
     });
     let (object, info) = opened.map_err(|error| source.source_error(error))?;
+    let Destination { bucket, key, condition } = destination;
+    if condition == WriteCondition::if_absent() && engine.head_object(&bucket, &key, None).is_ok() {
+        // The commit decides. This check only avoids the copy of data that would be refused.
+        return Err(AdminError::PreconditionFailed);
+    }
     let client = &call.caller()?.principal;
     let admitted =
         async { engine.admit_copy(client, &bucket, &key, info.size).await.map_err(new_version::write_error) };
     let mut permit = call.until_disconnect(admitted).await?;
     if !info.parts.is_empty() {
-        return copy_multipart(call, permit, source, &info, (bucket, key), cause).await;
+        let destination = Destination { bucket, key, condition };
+        return copy_multipart(call, permit, source, &info, destination, cause).await;
     }
     let copied = engine.copy_payload(&mut permit, object, &bucket, &key);
     let payload = call.until_disconnect(async { copied.await.map_err(new_version::write_error) }).await?;
@@ -63,8 +74,7 @@ pub(crate) async fn copy_version(
     drop(permit);
     call.authenticate_again()?;
     let (etag, attributes) = (payload.etag(), info.attributes);
-    let (condition, lock) = (WriteCondition::default(), ObjectLock::default());
-    let origin = call.origin(cause);
+    let (lock, origin) = (ObjectLock::default(), call.origin(cause));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
     new_version::commit(&engine, put).await
 }

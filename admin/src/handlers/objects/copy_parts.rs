@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use cairn_engine::{
     Attributes, Bucket, Cause, CompleteUpload, CopyPermit, Engine, NewUpload, ObjectInfo, ObjectLock,
-    PutPart, UploadChecksum, WriteCondition,
+    PutPart, UploadChecksum,
 };
 use cairn_model::{ObjectKey, UploadId};
 
-use super::new_version;
+use super::new_version::{self, Destination};
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
@@ -35,7 +35,7 @@ pub(crate) async fn copy_multipart(
     mut permit: CopyPermit,
     source: &ObjectRef,
     info: &ObjectInfo,
-    (bucket, key): (Arc<Bucket>, ObjectKey),
+    Destination { bucket, key, condition }: Destination,
     cause: Cause,
 ) -> Result<Reply, AdminError> {
     let (engine, origin) = (call.engine()?, call.origin(cause));
@@ -53,7 +53,6 @@ pub(crate) async fn copy_multipart(
     let completed = match copied {
         Ok(parts) => {
             let (bucket, key) = (Arc::clone(&target.bucket), target.key.clone());
-            let condition = WriteCondition::default();
             let origin = origin.clone();
             let complete = CompleteUpload { bucket, key, upload, parts, checksums, condition, origin };
             engine.complete_upload(complete).await.map_err(new_version::write_error)

@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use cairn_engine::{Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome};
+use cairn_engine::{Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome, WriteCondition};
 use cairn_model::{ObjectKey, Timestamp, VersionId};
 use http::StatusCode;
 
 use super::record::object_record;
 use crate::error::AdminError;
 use crate::reply::Reply;
+
+/// Where the new version of a copy or a restore goes.
+pub(crate) struct Destination {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    /// What must be true of the key's current object. The commit decides.
+    pub(crate) condition: WriteCondition,
+}
 
 /// Commits a new version and describes it.
 ///

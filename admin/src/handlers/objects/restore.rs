@@ -5,10 +5,11 @@
 //! every write does, and replaces the previous `null` version.
 
 use cairn_api::RestoreObject;
-use cairn_engine::{Cause, Versioning};
+use cairn_engine::{Cause, Versioning, WriteCondition};
 
 use super::copy::copy_version;
 use super::headers::{CONDITIONS, refuse_conditions};
+use super::new_version::Destination;
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
@@ -29,8 +30,9 @@ pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
             "the bucket has no versioning: there is no older version to restore",
         ));
     }
-    let target = (source.bucket.clone(), source.key.clone());
-    let mut reply = copy_version(&call, &source, target, Cause::Restore).await?;
+    let condition = WriteCondition::default();
+    let destination = Destination { bucket: source.bucket.clone(), key: source.key.clone(), condition };
+    let mut reply = copy_version(&call, &source, destination, Cause::Restore).await?;
     reply.record.detail = format!("version {} as {}", request.version_id, reply.record.detail);
     Ok(reply)
 }

@@ -245,7 +245,8 @@ operations! {
     [required::<UploadId>("upload_id")], None
         => [DONE], [BUCKET_NAME, BUCKET, (404, "UPLOAD_NOT_FOUND")];
     "copy_object", "objects": "Copies an object, or one version of it, with its metadata.";
-    [], json_body::<CopyObject>() => [created::<ObjectRecord>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA];
+    [], json_body::<CopyObject>() => [created::<ObjectRecord>()],
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA, (409, "OBJECT_ALREADY_EXISTS")];
     "restore_object", "objects": "Restores an older version by writing a new version with its content.";
     [], json_body::<RestoreObject>()
         => [created::<ObjectRecord>()], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];

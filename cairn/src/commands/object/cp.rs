@@ -25,6 +25,9 @@ command! {
         /// the version of the source (default: the current one)
         #[argh(option, arg_name = "id")]
         version_id: Option<String>,
+        /// keep objects that the destination already has: their copies are refused
+        #[argh(switch)]
+        if_absent: bool,
     }
 }
 
@@ -73,6 +76,7 @@ impl Copy {
             destination_bucket: self.destination.bucket.clone().into(),
             destination_key: to.to_owned().into(),
             version_id: self.version_id.clone().map(Into::into),
+            if_absent: self.if_absent,
         };
         client.call(&Request::post(route(&self.source.bucket, "object-copy", key)).json(&body).long_running())
     }
