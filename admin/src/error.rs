@@ -115,7 +115,7 @@ error_table! {
     /// No session with this id exists, or it is another's.
     SessionNotFound => S::NOT_FOUND, "SESSION_NOT_FOUND",
         "the session does not exist or has ended, or it is another's";
-    /// No refused request with this id is in memory.
+    /// No refused request with this id is in memory or in the audit trail.
     RefusedRequestNotFound => S::NOT_FOUND, "REFUSED_REQUEST_NOT_FOUND", REFUSED_REQUEST_NOT_FOUND;
     /// No lifecycle rule has this id.
     LifecycleRuleNotFound => S::NOT_FOUND, "LIFECYCLE_RULE_NOT_FOUND", "the lifecycle rule does not exist";
@@ -172,8 +172,8 @@ error_table! {
 const UNAUTHENTICATED: &str = "authentication is required: send a management token (Authorization: Bearer) or the root credential (HTTP Basic)";
 const NOT_SCRAPER: &str = "/metrics accepts only the scrape token (observability.metrics_scrape_token) as a bearer token; one is configured";
 const NO_SCRAPER: &str = "/metrics accepts only the scrape token as a bearer token, and none is configured: set observability.metrics_scrape_token (SERVICE_METRICS_SCRAPE_TOKEN), and restart; with another token, GET /api/v1/system/metrics has the same figures as JSON";
-const REFUSED_REQUEST_NOT_FOUND: &str = "no refused request with this id is in memory: only the last ones since the start are kept; look for the \
-                 id in the audit trail and in the log";
+const REFUSED_REQUEST_NOT_FOUND: &str = "no refused request with this id is in memory or denied in the audit trail: of requests that were not \
+                 denied, only the last ones since the start are kept; look for the id in the log";
 
 impl AdminError {
     /// Returns the error for an invalid request, with status 400.

@@ -42,15 +42,20 @@ fn detail_text(record: &AuditRecord) -> String {
     }
 }
 
-/// `GET /api/v1/audit/events` (specification, "Audit").
-pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let log = call.audit_log()?;
-    let page = log.page(parse_query(call.head.query())?).await.map_err(|error| match error {
+/// Maps an error of reading the trail.
+pub(super) fn page_error(error: StoreFailure) -> AdminError {
+    match error {
         StoreFailure::Overloaded => AdminError::NotReady("too many audit queries are waiting"),
         StoreFailure::Closing => AdminError::NotReady("the service is shutting down"),
         // The reason was logged where it occurred.
         StoreFailure::Failed(_) | StoreFailure::Full => AdminError::Internal,
-    })?;
+    }
+}
+
+/// `GET /api/v1/audit/events` (specification, "Audit").
+pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let log = call.audit_log()?;
+    let page = log.page(parse_query(call.head.query())?).await.map_err(page_error)?;
     let body = AuditPage {
         events: page.events.into_iter().map(event_body).collect(),
         next_time: page.next.map(|id| id.time().into()),

@@ -15,6 +15,7 @@ use crate::error::AdminError;
 use crate::limits::{LIST_YIELD_ENTRIES, REFUSED_REQUESTS_DEFAULT};
 use crate::reply::{Reply, paged_list};
 
+use super::audited_refusal;
 use super::refusal_rules::{deciding_rule, explain_right, setting_body};
 
 /// Returns the JSON form of a refused request. Unknown values are null.
@@ -27,13 +28,13 @@ fn refused_body(request: &RefusedRequest, settings: &SettingValues) -> cairn_api
         user_agent: known(&request.user_agent),
         principal: request.principal.as_deref().map(str::to_owned),
         access_key: request.access_key.clone(),
-        method: request.method.clone(),
+        method: Some(request.method.clone()),
         operation: known(request.operation),
         bucket: known(&request.bucket),
         key: known(&request.key),
-        status: request.status,
+        status: Some(request.status),
         code: request.code.to_owned(),
-        message: request.message.clone(),
+        message: Some(request.message.clone()),
         refused_by: request.refused_by.name().into(),
         right: request.right.as_ref().map(|right| MissingRight {
             action: right.action.to_owned(),
@@ -72,11 +73,14 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     }))
 }
 
-/// `GET /api/v1/refused-requests/{request_id}`: with the statement that decides.
+/// `GET /api/v1/refused-requests/{request_id}`: with the statement that decides. What is no longer in memory may be in the
+/// audit trail.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.segment("request_id")?;
-    let found = call.context.refused.find(&id).ok_or(AdminError::RefusedRequestNotFound)?;
+    let Some(found) = call.context.refused.find(&id) else {
+        return Reply::json(StatusCode::OK, &audited_refusal::find(&call, &id).await?);
+    };
     let mut body = refused_body(&found, &call.context.setting_values);
     if let Some(right) = &found.right {
         body.decided_by = explain_right(call.directory()?, right, body.decided_by).await?;

@@ -91,20 +91,25 @@ impl Explain {
 
 /// Says in words what was requested, by whom, what decided, and what would help.
 fn explanation(request: &RefusedRequest) -> String {
-    let method = text(&request.method);
-    let operation =
-        request.operation.as_ref().map_or(method.clone(), |name| format!("{} ({method})", plain(name)));
+    let operation = match (&request.operation, &request.method) {
+        (Some(name), Some(method)) => format!("{} ({})", plain(name), plain(method)),
+        (Some(one), None) | (None, Some(one)) => plain(one),
+        (None, None) => "something".to_owned(),
+    };
     let on = request.bucket.as_ref().map_or_else(String::new, |_| format!(" on {}", resource(request)));
     let key = request.access_key.as_ref();
     let credential = key.map_or_else(String::new, |key| format!(" with the access key {}", plain(key)));
     let who = request.principal.as_deref().unwrap_or("A client that was not authenticated");
     let agent = request.user_agent.as_ref().map_or_else(String::new, |agent| format!(", {}", plain(agent)));
     let (client, time) = (text(&request.client), text(&request.time));
-    let (status, code, message) = (request.status, text(&request.code), text(&request.message));
+    let status = request.status.map_or_else(String::new, |status| format!("{status} "));
+    let message =
+        request.message.as_ref().map_or_else(String::new, |message| format!(": {}", plain(message)));
+    let code = text(&request.code);
     let setting = request.setting.as_ref().map_or_else(String::new, setting);
     let advice = request.advice.as_deref().unwrap_or("The answer says what to change.");
     format!(
-        "{}{credential} requested {operation}{on},\nfrom {client}{agent}, at {time}.\n\nAnswer:  {status} {code}: {message}\n\
+        "{}{credential} requested {operation}{on},\nfrom {client}{agent}, at {time}.\n\nAnswer:  {status}{code}{message}\n\
          Decided: {}\n{setting}Advice:  {}\n",
         plain(who),
         decision(request),

@@ -101,7 +101,7 @@ async function showAll(view) {
       "p",
       { class: "muted" },
       t(
-        "The last refused S3 requests that the server has in memory, with what would help. A restart forgets them; the audit trail keeps denied ones.",
+        "The last refused S3 requests that the server has in memory, with what would help. A restart forgets them; those that were denied are still found by their id, in the audit trail.",
       ),
     ),
     rows.length > 0 ? groups : emptyBox(t("No S3 request was refused since the server was started.")),
@@ -228,7 +228,7 @@ async function showOne(view, id) {
     viewHead([link(t("Refused requests"), place("refused")), " / ", row.request_id], [tag(row.code, "warn")]),
     facts([
       [t("What helps"), row.advice ?? t("The answer says what to change.")],
-      [t("Answer"), `${row.status} ${row.code}: ${row.message}`],
+      [t("Answer"), [row.status, [row.code, row.message].filter(Boolean).join(": ")].filter(Boolean).join(" ")],
       [t("Decided by"), decision(row)],
       [t("Setting"), settingOf(row.setting)],
       [t("Requested"), [h("code", null, row.operation ?? row.method), " ", resource(row)]],

@@ -485,7 +485,7 @@ export const words = {
   "The embed is ready": "Die Einbettung ist fertig",
   "The event is sent again.": "Das Ereignis wird noch einmal gesendet.",
   "The first {n} are shown. The command line lists all.": "Die ersten {n} werden gezeigt. Die Kommandozeile nennt alle.",
-  "The last refused S3 requests that the server has in memory, with what would help. A restart forgets them; the audit trail keeps denied ones.": "Die letzten abgelehnten S3-Anfragen, die der Server im Speicher hat, und was helfen würde. Ein Neustart vergisst sie; das Protokoll behält verweigerte.",
+  "The last refused S3 requests that the server has in memory, with what would help. A restart forgets them; those that were denied are still found by their id, in the audit trail.": "Die letzten abgelehnten S3-Anfragen, die der Server im Speicher hat, und was helfen würde. Ein Neustart vergisst sie; verweigerte werden noch über ihre ID gefunden, im Protokoll.",
   "The link and its counts will be removed.": "Der Link und seine Zählungen werden entfernt.",
   "The link is ready": "Der Link ist fertig",
   "The name does not match.": "Der Name stimmt nicht überein.",

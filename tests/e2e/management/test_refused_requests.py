@@ -278,3 +278,33 @@ def test_keys_are_kept_only_if_they_are_logged(make_module_store: Callable[..., 
     assert (prefix["statement"], prefix["matching_resource"]) == (1, f"bucket:{BUCKET}/a*")
     store.restart()
     assert ids(store) == [], "they end with the process"
+
+
+def test_denied_requests_are_explained_after_a_restart(make_module_store: Callable[..., Cairn]):
+    """`cairn explain` knew nothing of a request that was denied before a restart, although the audit trail did."""
+    store = make_module_store().start()
+    store.s3.create_bucket(BUCKET)
+    account = create_account(store, name="writer")
+    denied = account.s3.get(BUCKET, "folder/k")
+    forged = S3(LOOPBACK, store.s3_port, Credential(account.keys["access_key"], "a wrong secret key of this account")).get(BUCKET, "folder/k")
+    strict = store.s3.request("GET", f"/{BUCKET}?tagging")
+    assert [denied.status, forged.status, strict.status] == [403, 403, 501]
+    store.restart()
+
+    found = explained(store, denied)
+    advice = found.pop("advice")
+    assert "restarted" in advice and "cairn policy check" in advice
+    assert found | {"time": ""} == {
+        "time": "", "decided_by": {"kind": "policy"}, "setting": None, "request_id": denied.get("x-amz-request-id"), "client": LOOPBACK, "user_agent": None,
+        "principal": "account:writer", "access_key": account.keys["access_key"], "method": None, "operation": "GetObject", "bucket": BUCKET, "key": "folder/k",
+        "status": None, "code": "AccessDenied", "message": "no policy allows s3:GetObject on the object", "refused_by": "policy",
+        "right": {"action": "s3:GetObject", "resource": f"bucket:{BUCKET}/folder/k", "denied_explicitly": False},
+    }
+    found = explained(store, forged)
+    assert (found["code"], found["refused_by"], found["principal"]) == ("SignatureDoesNotMatch", "authentication", None)
+    assert found["access_key"] == account.keys["access_key"] and "wrong secret" not in str(found)
+    # The trail has denials only.
+    expect_refusal(store.admin.get(f"/refused-requests/{strict.get('x-amz-request-id')}"), 404, "REFUSED_REQUEST_NOT_FOUND")
+    text = Cli(store.admin.address, store.secrets.system_token).text("explain", denied.get("x-amz-request-id"))
+    assert f"account:writer with the access key {account.keys['access_key']} requested GetObject on {BUCKET}/folder/k" in text
+    assert "Decided: no policy of the account allows s3:GetObject" in text
