@@ -72,6 +72,9 @@ pub struct SystemInfo {
     pub status: ReadinessWord,
     pub s3_compatibility: S3Compatibility,
     pub capabilities: Capabilities,
+    /// Conditions that need an operator while the service works, by subsystem, as in `/ready`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notices: BTreeMap<String, String>,
 }
 
 /// The number of values at or below a bound.

@@ -1,5 +1,7 @@
 //! The routes of health, readiness, system information and the session.
 
+use std::collections::BTreeMap;
+
 use cairn_api::{Capabilities, Health, Readiness, ReadinessWord, Session, SystemInfo};
 use http::StatusCode;
 
@@ -14,6 +16,12 @@ fn readiness_word(is_ready: bool) -> ReadinessWord {
 
 fn all_ready(subsystems: &[SubsystemState]) -> bool {
     subsystems.iter().all(|subsystem| subsystem.state.is_ok())
+}
+
+/// Returns what needs an operator while the service works, by subsystem.
+fn notices(call: &Call<'_, '_>) -> BTreeMap<String, String> {
+    let notices = call.context.readiness.notices().into_iter();
+    notices.map(|(name, notice)| (name.to_owned(), notice)).collect()
 }
 
 /// `GET /health`: the process accepts connections. Nothing else is probed.
@@ -32,7 +40,7 @@ pub(crate) async fn ready(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         status: readiness_word(is_ready),
         subsystems: (!is_ready).then(|| subsystems.iter().map(state).collect()),
         reason: if is_ready { None } else { readiness.public_reason() },
-        notices: readiness.notices().into_iter().map(|(name, notice)| (name.to_owned(), notice)).collect(),
+        notices: notices(&call),
     };
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Reply::json(status, &body)
@@ -48,6 +56,7 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: readiness_word(all_ready(&subsystems)),
         s3_compatibility: configured.s3_compatibility.into(),
+        notices: notices(&call),
         capabilities: Capabilities {
             versioning: true,
             webhooks: configured.events,

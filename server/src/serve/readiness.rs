@@ -22,7 +22,7 @@ pub(super) fn watch(
 ) -> Result<SubsystemProbes, ServeError> {
     let (storage, metadata, disk) = (Arc::clone(&store), Arc::clone(&store), Arc::clone(&store));
     let (executors_serve, lifecycle) = (Arc::clone(executors_serve), Arc::clone(&store));
-    let drain = drain.clone();
+    let (integrity, drain) = (Arc::clone(&store), drain.clone());
     let listening = move || check_listeners(executors_serve.load(Ordering::Acquire), drain.is_begun());
     let mut probes = Probes::default()
         .with_probe("storage", move || storage.check_storage())
@@ -36,6 +36,9 @@ pub(super) fn watch(
     probes
         .with_flag("listeners", listening)
         .with_notice("disk", move || disk_notice(disk.disk_state()))
+        .with_notice("integrity", move || {
+            integrity_notice(integrity.corruptions(), integrity.scrub().record().last_corrupt)
+        })
         .with_notice("lifecycle", move || lifecycle.lifecycle_status().paused)
         .with_notice("certificates", move || certificates.notice())
         .start()
@@ -73,9 +76,45 @@ fn disk_notice(state: DiskState) -> Option<String> {
     }
 }
 
+/// Returns what an operator must know about damage: how often stored data failed its check since the start, and how many
+/// versions the last whole scrub found damaged. It is public, so it names no object.
+fn integrity_notice(failed_checks: u64, damaged_in_scrub: u64) -> Option<String> {
+    if failed_checks == 0 && damaged_in_scrub == 0 {
+        return None;
+    }
+    let mut found = Vec::new();
+    if failed_checks > 0 {
+        let times = if failed_checks == 1 { "once".to_owned() } else { format!("{failed_checks} times") };
+        found.push(format!("stored data failed its check {times} since the start"));
+    }
+    if damaged_in_scrub > 0 {
+        let versions = if damaged_in_scrub == 1 { "version" } else { "versions" };
+        found.push(format!("the last whole scrub found {damaged_in_scrub} damaged {versions}"));
+    }
+    Some(format!(
+        "{}; damaged data is not served. `cairn audit list --operation storage.damage` names the objects: write them again \
+         from a copy, or delete them; then `cairn verify store` shows whether anything else is damaged",
+        found.join(", and ")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `cairn status` said only that the server was ready after damage had been found.
+    #[test]
+    fn damage_is_told_with_what_to_do() {
+        assert_eq!(integrity_notice(0, 0), None);
+        let once = integrity_notice(1, 0).expect("a notice");
+        assert!(
+            once.starts_with("stored data failed its check once since the start; damaged data"),
+            "{once}"
+        );
+        let both = integrity_notice(7, 2).expect("a notice");
+        assert!(both.contains("7 times since the start, and the last whole scrub found 2 damaged versions;"));
+        assert!(both.contains("`cairn audit list --operation storage.damage`"));
+    }
 
     #[test]
     fn listeners_are_ready_between_the_start_of_all_executors_and_the_shutdown() {

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from harness.cli import Cli
 from harness.damage import find_bytes, flip_bit, read, volumes
 from harness.s3 import md5_etag
 from harness.server import Cairn, ServerError
@@ -51,6 +52,12 @@ def test_a_flipped_bit_in_a_volume_is_never_served(own_store: Cairn, block: int)
     assert intact == (206, body[whole * BLOCK_BYTES : (whole + 1) * BLOCK_BYTES], True), "an undamaged block of the object is not readable"
     assert read(s3, "bits", "other") == (200, other, True)
     assert s3.put("bits", "hurt", b"healed").status == 200 and s3.get("bits", "hurt").body == b"healed"
+    # The server is ready, and says what was found and what to do.
+    shown = Cli(own_store.admin.address, own_store.secrets.system_token).text("status")
+    assert "status: ready" in " ".join(shown.split())
+    assert "notice:" in shown and "integrity: stored data failed its check" in shown
+    assert "`cairn audit list --operation storage.damage`" in shown
+    assert "integrity" in own_store.admin.get("/system/info").json()["notices"]
 
 
 def test_random_flipped_bits_in_volumes_are_never_served(own_store: Cairn):
