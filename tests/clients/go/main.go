@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -235,7 +236,7 @@ func (p *program) copies() seen {
 	must(p.client.PutObject(p.ctx, &s3.PutObjectInput{
 		Bucket: p.bucket, Key: aws.String("a b+ü"), Body: bytes.NewReader([]byte("copied")), Metadata: map[string]string{"color": "green"},
 	}))
-	source := aws.String(*p.bucket + "/" + url.PathEscape("a b+ü"))
+	source := aws.String(*p.bucket + "/" + strings.ReplaceAll(url.PathEscape("a b+ü"), "+", "%2B"))
 	copied := must(p.client.CopyObject(p.ctx, &s3.CopyObjectInput{Bucket: p.bucket, Key: aws.String("copy"), CopySource: source}))
 	must(p.client.CopyObject(p.ctx, &s3.CopyObjectInput{
 		Bucket: p.bucket, Key: aws.String("replaced"), CopySource: source, MetadataDirective: types.MetadataDirectiveReplace,

@@ -1,10 +1,14 @@
 """s5cmd on a real tree. Its deletes are all batch deletes, which are not implemented; everything else works."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from harness.boto import PART_BYTES, random_bytes
+
+WRITTEN = 1_700_000_000
+"""The time of files, in Unix seconds: long before any upload."""
 
 @pytest.fixture
 def s5cmd(command):
@@ -20,10 +24,14 @@ def test_copy_a_tree_in_and_out(s5cmd, tree, out: Path, bucket: str):
 
 
 def test_sync_and_listing(s5cmd, bucket: str, tmp_path: Path):
-    """sync up, nothing to do the second time; ls, du and cat."""
+    """sync up, nothing to do the second time; ls, du and cat.
+
+    The times of objects are whole seconds, as in S3. A file that was written within the second of its upload is newer.
+    """
     for name in ("a", "dir/b"):
         (tmp_path / "from" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "from" / name).write_text(name * 1000)
+        os.utime(tmp_path / "from" / name, (WRITTEN, WRITTEN))
     assert len(s5cmd("sync", f"{tmp_path}/from/", f"s3://{bucket}/").splitlines()) == 2
     assert s5cmd("sync", f"{tmp_path}/from/", f"s3://{bucket}/").strip() == ""
     assert "DIR" in s5cmd("ls", f"s3://{bucket}/") and "b" in s5cmd("ls", f"s3://{bucket}/dir/*")

@@ -115,7 +115,7 @@ def test_fields_are_the_headers_of_a_put(extended: S3, form):
     head = extended.head(sent.bucket, "dir/b c.png")
     for name, value in (
         ("content-type", "image/png"), ("cache-control", "no-store"), ("content-disposition", "inline"), ("content-encoding", "gzip"),
-        ("expires", "Thu, 01 Dec 2033 16:00:00 GMT"), ("x-amz-meta-colour", "=?UTF-8?B?csO2dA==?="), ("x-amz-tagging-count", "1"), ("etag", response.get("etag")),
+        ("expires", "Thu, 01 Dec 2033 16:00:00 GMT"), ("x-amz-meta-colour", "=?UTF-8?Q?r=C3=B6t?="), ("x-amz-tagging-count", "1"), ("etag", response.get("etag")),
     ):
         assert head.get(name) == value, name
 

@@ -168,7 +168,7 @@ def test_filters_with_tags_are_read_as_they_were_put(boto: BaseClient, extended_
     rules = [{"ID": f"r{number}", "Status": "Enabled", "Filter": found, "NoncurrentVersionExpiration": {"NoncurrentDays": 9}} for number, found in enumerate(filters)]
     put_rules(boto, extended_bucket, *rules)
     assert rules_of(boto, extended_bucket) == rules
-    with refused(400, "InvalidTag"):
+    with refused(400, "InvalidRequest"):
         put_rules(boto, extended_bucket, {"Filter": {"And": {"Prefix": "", "Tags": [tags[0], tags[0]]}}, "Expiration": {"Days": 1}})
     for many in (tags, [{"Key": "k", "Value": "v" * 257}]):
         with refused(400):
