@@ -2,6 +2,7 @@
 
 import { ApiError, api, whenSignedOut } from "./lib/api.js";
 import { fill, h } from "./lib/dom.js";
+import { describe } from "./lib/errors.js";
 import { counts, draw, drawWith, place, setCount } from "./lib/navigation.js";
 import { mayAdminister, mayOversee, session, setSession } from "./lib/session.js";
 import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./lib/text.js";
@@ -287,7 +288,7 @@ function drawLogin() {
           await login();
           await start();
         } catch (error) {
-          fill(problem, h("p", { class: "bad" }, error.message));
+          fill(problem, h("p", { class: "bad" }, describe(error)));
         } finally {
           submit.disabled = false;
         }

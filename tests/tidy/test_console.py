@@ -142,3 +142,13 @@ def test_texts_are_found_over_several_lines():
     """The formatter breaks long calls."""
     source = 't(\n  "one",\n) + plural(\n  rows.length,\n  "{n} row",\n  "{n} rows",\n) + not("this")'
     assert texts(source) == {"one", "{n} row", "{n} rows"}
+
+
+def test_every_error_of_the_server_has_a_meaning():
+    """German pages showed the server's English message for every error."""
+    code = re.compile(r'"([A-Z]+(?:_[A-Z]+)*)"')
+    table = (REPOSITORY / "admin/src/error.rs").read_text().partition("error_table! {\n")[2].partition("\n}\n")[0]
+    known = set(re.findall(r"^  ([A-Z_]+): \(\) =>", (WEB / "lib/errors.js").read_text(), re.MULTILINE))
+    assert len(known) > 50
+    # The console itself makes the one for a server that does not answer.
+    assert known == {*code.findall(table), "UNREACHABLE"}

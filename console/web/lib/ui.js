@@ -1,7 +1,7 @@
 // Parts that all views use: tables, dialogs, forms, notices, errors, copied texts.
 
-import { ApiError } from "./api.js";
 import { fill, h, svg } from "./dom.js";
+import { describe } from "./errors.js";
 import { date, exactDate, exactSize, size, t, when } from "./text.js";
 
 /** A size with the exact number of bytes on hover. */
@@ -77,12 +77,6 @@ export function notice(text, action, kind = "") {
   );
   status.append(box);
   setTimeout(() => box.remove(), action ? 15000 : 6000);
-}
-
-/** Says what went wrong. */
-export function describe(error) {
-  if (!(error instanceof ApiError)) return String(error?.message ?? error);
-  return error.code === "UNREACHABLE" ? t("The server cannot be reached.") : error.message;
 }
 
 export function noticeError(error) {
@@ -275,10 +269,13 @@ export function tell(title, content) {
   return ask({ title, content, action: t("Done"), isNote: true, submit: async () => true });
 }
 
-/** Asks for a confirmation. With `name`, that name must be typed. */
-export function confirmed({ title, text, action, name }) {
+/**
+ * Asks for a confirmation. With `name`, that name must be typed. `task` is done before the dialog closes, so that a
+ * refusal is shown in it; `shown` is what tells how far the task is.
+ */
+export function confirmed({ title, text, action, name, task, shown }) {
   const input = name && h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
-  const content = [h("p", null, text), name && field(t("Type {name} to confirm", { name }), input)];
+  const content = [h("p", null, text), name && field(t("Type {name} to confirm", { name }), input), shown];
   return ask({
     title,
     content,
@@ -286,6 +283,7 @@ export function confirmed({ title, text, action, name }) {
     danger: true,
     submit: async () => {
       if (name && input.value !== name) throw new Error(t("The name does not match."));
+      await task?.();
       return true;
     },
   });
@@ -369,6 +367,12 @@ let slashed = null;
 export function onSlash(input) {
   slashed = input;
 }
+
+// What nobody handles would be seen by nobody: a button that does nothing.
+addEventListener("unhandledrejection", (event) => {
+  event.preventDefault();
+  noticeError(event.reason);
+});
 
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || !slashed?.isConnected) return;

@@ -3,7 +3,7 @@
 import { fill, h } from "./dom.js";
 import { count, plural, size, t } from "./text.js";
 import { button } from "./ui.js";
-import { active, again, cancel, clear, failed, queue, secondsLeft, tally, watchUploads } from "./uploads.js";
+import { active, again, cancel, clear, failed, queue, replace, secondsLeft, tally, watchUploads } from "./uploads.js";
 
 const FAILED_SHOWN_MAX = 20;
 
@@ -100,7 +100,7 @@ function rowOf(item) {
     figures: h("span", { class: "muted small number" }),
     bar: h("progress", { max: item.file.size || 1, "aria-label": item.key }),
     note: h("p"),
-    retry: button(t("Try again"), () => again(item), "link small"),
+    retry: button(t("Try again"), () => (item.isTaken ? replace(item) : again(item)), "link small"),
     stop: h(
       "button",
       {
@@ -130,6 +130,7 @@ function rowOf(item) {
   note.className = item.error ? "bad small" : "muted small";
   note.textContent = item.error || item.note;
   retry.hidden = !item.error;
+  retry.textContent = item.isTaken ? t("Replace") : t("Try again");
   return item.row.whole;
 }
 

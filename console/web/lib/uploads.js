@@ -6,9 +6,10 @@
 // without the files.
 
 import { ApiError, api, bucketPath, encodeKey, readError } from "./api.js";
+import { describe } from "./errors.js";
 import { typeOf } from "./files.js";
 import { plural, t } from "./text.js";
-import { describe, notice } from "./ui.js";
+import { notice } from "./ui.js";
 import * as store from "./uploads-store.js";
 
 const WHOLE_BYTES_MAX = 8 << 20;
@@ -191,12 +192,30 @@ function put(signal, path, body, headers, report) {
   });
 }
 
+// Returns whether the object has the content of the file. An upload whose answer was lost is repeated, and finds its
+// own object: nobody is asked about that.
+async function isStored(item) {
+  const path = bucketPath(item.bucket, "object-content", encodeKey(item.key));
+  const response = await fetch(path, { credentials: "same-origin", cache: "no-store", signal: item.abort.signal });
+  if (!response.ok || Number(response.headers.get("content-length")) !== item.file.size) {
+    await response.body?.cancel();
+    return false;
+  }
+  const [stored, own] = await Promise.all([response.arrayBuffer(), item.file.arrayBuffer()]);
+  const [found, wanted] = [new Uint8Array(stored), new Uint8Array(own)];
+  return found.length === wanted.length && found.every((byte, index) => byte === wanted[index]);
+}
+
 async function sendWhole(item) {
   const headers = { "content-type": typeOf(item.file) };
   if (item.ifAbsent) headers["if-none-match"] = "*";
-  await sendBytes(item, bucketPath(item.bucket, "object", encodeKey(item.key)), item.file, headers, (sent) =>
-    progress(item, sent),
-  );
+  try {
+    await sendBytes(item, bucketPath(item.bucket, "object", encodeKey(item.key)), item.file, headers, (sent) =>
+      progress(item, sent),
+    );
+  } catch (error) {
+    if (error.status !== 412 || !(await isStored(item))) throw error;
+  }
 }
 
 // Returns the state of the upload of an item. One that the server has removed since is begun anew.
@@ -288,6 +307,8 @@ async function run(item) {
     onFinished(item.bucket, item.key);
   } catch (error) {
     item.error = error.name === "AbortError" ? "" : describe(error);
+    item.isTaken = error.status === 412;
+    if (item.isTaken) item.error = t("An object with this key already exists.");
     become(item, item.error ? "failed" : "cancelled");
     item.abort.abort();
     if (item.state === "cancelled") {
@@ -329,8 +350,11 @@ export function clear(kept) {
   };
 }
 
-/** Adds files: `[{file, key}]`. `ifAbsent` keeps objects that exist. `id` continues an earlier upload of one file. */
-export async function add(bucket, files, { ifAbsent = false, id = null, prefix = "" } = {}) {
+/**
+ * Adds files: `[{file, key}]`. Objects that exist are kept unless `ifAbsent` is false. `id` continues an earlier upload
+ * of one file.
+ */
+export async function add(bucket, files, { ifAbsent = true, id = null, prefix = "" } = {}) {
   const { batch, left, uploads } =
     files.length > 1 ? await batchOf(bucket, prefix, files) : { left: files, uploads: [] };
   if (left.length === 0 && batch) await store.forgetBatch(batch.id);
@@ -378,9 +402,18 @@ export function cancel(item) {
 /** Tries an upload again that has failed. */
 export function again(item) {
   become(item, "waiting");
-  Object.assign(item, { error: "", abort: new AbortController() });
+  Object.assign(item, { error: "", isTaken: false, abort: new AbortController() });
   retries.push(item);
   next();
+}
+
+/** Uploads a file in place of the object that exists. */
+export async function replace(item) {
+  // The server keeps with the upload that the object must not exist, so there must be another one.
+  if (item.id) await discard({ id: item.id }).catch(() => {});
+  item.id = null;
+  item.ifAbsent = false;
+  if (item.state === "failed") again(item);
 }
 
 addEventListener("beforeunload", (event) => {

@@ -194,10 +194,10 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   async function upload(list) {
     if (list.length === 0) return;
-    await add(bucket, list, { ifAbsent: keep.checked, prefix });
+    await add(bucket, list, { ifAbsent: !overwrite.checked, prefix });
     await drawInterrupted();
   }
-  const keep = h("input", { type: "checkbox" });
+  const overwrite = h("input", { type: "checkbox" });
   const filter = h("input", {
     type: "search",
     placeholder: t("Jump to a prefix"),
@@ -226,7 +226,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     fill(
       selection,
       keys.length === 0
-        ? mayStore() && h("label", { class: "check" }, keep, t("Keep existing objects"))
+        ? mayStore() && h("label", { class: "check" }, overwrite, t("Replace existing objects"))
         : [
             h("span", { class: "muted" }, plural(keys.length, "{n} selected", "{n} selected")),
             keys.length <= AT_ONCE_MAX && [

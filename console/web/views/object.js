@@ -2,6 +2,7 @@
 
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
+import { describe } from "../lib/errors.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
 import { draw, go } from "../lib/navigation.js";
@@ -57,17 +58,43 @@ async function preview(bucket, key, record, version) {
 async function copy(bucket, key, move) {
   const to = h("input", { type: "text", required: true, value: bucket, spellcheck: "false" });
   const name = h("input", { type: "text", required: true, value: key, spellcheck: "false" });
-  const done = await ask({
-    title: move ? t("Move object") : t("Copy object"),
-    action: move ? t("Move") : t("Copy"),
-    content: [field(t("Bucket"), to), field(t("Key"), name)],
-    submit: async () => {
-      if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
+  const overwrite = h("input", { type: "checkbox" });
+  const choice = h("label", { class: "check", hidden: true }, overwrite, t("Replace the object that is there"));
+  // The answer is about one destination.
+  for (const input of [to, name]) {
+    input.addEventListener("input", () => {
+      overwrite.checked = false;
+      choice.hidden = true;
+    });
+  }
+  const copyTo = async () => {
+    try {
       await api.post(bucketPath(bucket, "object-copy", encodeKey(key)), {
         destination_bucket: to.value,
         destination_key: name.value,
+        if_absent: !overwrite.checked,
       });
-      if (move) await api.remove(bucketPath(bucket, "object", encodeKey(key)));
+    } catch (error) {
+      if (error.code !== "OBJECT_ALREADY_EXISTS") throw error;
+      choice.hidden = false;
+      throw new Error(t("The destination already has an object. Choose another name, or replace it."));
+    }
+  };
+  const done = await ask({
+    title: move ? t("Move object") : t("Copy object"),
+    action: move ? t("Move") : t("Copy"),
+    content: [field(t("Bucket"), to), field(t("Key"), name), choice],
+    submit: async () => {
+      if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
+      await copyTo();
+      if (!move) return true;
+      try {
+        await api.remove(bucketPath(bucket, "object", encodeKey(key)));
+      } catch (error) {
+        throw new Error(
+          t("The object was copied, but the original could not be deleted: {reason}", { reason: describe(error) }),
+        );
+      }
       return true;
     },
   });
@@ -80,7 +107,7 @@ async function verify(bucket, key, place_) {
     const proof = JSON.stringify(result.proof, null, 2);
     return h(
       "div",
-      { class: "problem" },
+      { class: result.status === "ok" ? "problem good" : "problem", role: "status" },
       h(
         "p",
         null,

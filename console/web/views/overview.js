@@ -4,7 +4,7 @@ import { api } from "../lib/api.js";
 import { h, svg } from "../lib/dom.js";
 import { showHistory } from "../lib/history.js";
 import { go, place } from "../lib/navigation.js";
-import { mayStore } from "../lib/session.js";
+import { mayOversee, mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import { commands, emptyBox, link, loadInto, sizeCell, table, tag, viewHead } from "../lib/ui.js";
 
@@ -89,6 +89,13 @@ export async function show(view) {
           ? t("Disk space is low. Delete objects or enlarge the file system before writes are refused.")
           : t("Writes are refused, because the disk is full. Delete objects or enlarge the file system."),
       );
+    if (info.notices?.integrity)
+      notices.push([
+        t(
+          "Stored data failed its check. Damaged data is not served: write these objects again from a copy, or delete them.",
+        ),
+        mayOversee() && [" ", link(t("Show the damaged objects"), place("audit", [], { operation: "storage.damage" }))],
+      ]);
     if (lifecycle.paused) notices.push(lifecycle.reason ?? t("Lifecycle rules are paused."));
     const old = usage.physical_bytes - usage.logical_bytes;
     leave ??= showHistory(history);

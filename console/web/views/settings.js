@@ -4,6 +4,7 @@ import { api, bucketPath } from "../lib/api.js";
 import { removeBucket } from "../lib/buckets.js";
 import { corsCommands, corsSection } from "../lib/cors.js";
 import { fill, h } from "../lib/dom.js";
+import { describe } from "../lib/errors.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { mayStore } from "../lib/session.js";
@@ -95,7 +96,7 @@ async function editRule(bucket, rule) {
         shown,
         h(
           "div",
-          { class: "problem" },
+          { class: "problem plain" },
           h(
             "p",
             null,
@@ -119,7 +120,7 @@ async function editRule(bucket, rule) {
         ),
       );
     } catch (error) {
-      fill(shown, h("p", { class: "bad" }, error.message));
+      fill(shown, h("p", { class: "bad" }, describe(error)));
     }
   };
   (await ask({

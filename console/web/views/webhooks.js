@@ -2,11 +2,12 @@
 
 import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
+import { describe } from "../lib/errors.js";
 import { draw, go } from "../lib/navigation.js";
 import { pages } from "../lib/pages.js";
 import { showSecret } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
-import { count, t } from "../lib/text.js";
+import { count, plural, t } from "../lib/text.js";
 import {
   acting,
   ask,
@@ -97,7 +98,7 @@ async function test(hook) {
           result.steps,
         ),
       ),
-    (error) => fill(shown, h("p", { class: "bad" }, error.message)),
+    (error) => fill(shown, h("p", { class: "bad" }, describe(error))),
   );
   await Promise.all([run, tell(t("Test of {name}", { name: hook.target_url }), shown)]);
 }
@@ -178,6 +179,11 @@ export async function show(view, { parts: [id] }) {
           (await api.post(path(hook, "rotate-secret"), {})).signing_secret,
         );
       });
+    const sendLost = (hook) =>
+      act(async () => {
+        const { queued } = await api.post(path(hook, "redeliver"), { since: hook.health.lost_since });
+        notice(plural(queued, "{n} event is sent again.", "{n} events are sent again."));
+      });
     const rows = table(
       t("Webhooks"),
       [
@@ -202,6 +208,11 @@ export async function show(view, { parts: [id] }) {
               row.enabled ? t(row.health.state) : t("off"),
               row.enabled && row.health.state === "ok" ? "good" : "warn",
             ),
+            row.health.lost > 0 && [
+              " ",
+              tag(plural(row.health.lost, "{n} event lost", "{n} events lost"), "bad"),
+              h("div", { class: "muted small" }, t("since"), " ", timeCell(row.health.lost_since, false)),
+            ],
             h("div", { class: "muted small" }, row.health.last_error),
           ],
         },
@@ -217,6 +228,7 @@ export async function show(view, { parts: [id] }) {
               { class: "row-actions" },
               button(t("Deliveries"), () => go("webhooks", [row.id]), "link"),
               mayAdminister() && [
+                row.health.lost > 0 && row.enabled && button(t("Send lost events again"), sendLost(row), "link"),
                 button(t("Test"), () => test(row), "link"),
                 button(t("New secret"), rotate(row), "link"),
                 button(
@@ -253,7 +265,7 @@ export async function show(view, { parts: [id] }) {
             t("No webhooks. A webhook sends every event to an address."),
             mayAdminister() && button(t("Create webhook"), create, "main"),
           ),
-      commands("cairn webhook list"),
+      commands("cairn webhook list", ...webhooks.map((hook) => hook.health.redeliver_command).filter(Boolean)),
     ];
   });
 }

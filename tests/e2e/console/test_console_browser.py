@@ -177,18 +177,23 @@ def test_folder_of_files_is_uploaded(page: Page, console_store: Cairn, bucket: s
     page.click("Close")
 
 
-def test_keep_existing_objects(page: Page, console_store: Cairn, bucket: str, tmp_path: Path):
-    """With the option, an object is not replaced; the sheet says so."""
+def test_uploads_ask_before_they_replace(page: Page, console_store: Cairn, bucket: str, tmp_path: Path):
+    """The sheet says that there is an object, and replaces it on request. With the option, uploads replace at once."""
     console_store.s3.put(bucket, "kept.txt", b"old")
-    (tmp_path / "kept.txt").write_text("new")
+    file = tmp_path / "kept.txt"
+    file.write_text("new")
     page.go("bucket", bucket)
-    page.check("Keep existing objects")
-    page.upload("Files to upload", tmp_path / "kept.txt")
+    page.upload("Files to upload", file)
     page.see("1 upload failed")
+    page.see("An object with this key already exists.")
     assert console_store.s3.get(bucket, "kept.txt").body == b"old"
-    page.check("Keep existing objects")
-    page.upload("Files to upload", tmp_path / "kept.txt")
+    page.click("Replace")
     until(lambda: console_store.s3.get(bucket, "kept.txt").body == b"new", "the object is replaced")
+    page.see("1 file uploaded")
+    file.write_text("newest")
+    page.check("Replace existing objects")
+    page.upload("Files to upload", file)
+    until(lambda: console_store.s3.get(bucket, "kept.txt").body == b"newest", "the object is replaced")
     page.refusals_are_expected()
     page.click("Close")
 
