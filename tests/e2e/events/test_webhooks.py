@@ -187,10 +187,10 @@ def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_
     health = shown(hooks.admin, never)["health"]
     assert health["consecutive_failures"] == ATTEMPTS and health["state"] != "ok" and health["last_error"]
     # What was lost is counted, with the command that sends it again.
-    assert health["lost"] == 1 and health["redeliver_command"] == f"cairn webhook redeliver {never} --since {health['lost_since']}"
+    assert health["lost"] == 1 and health["redeliver_command"] == f"cairn webhook redeliver {never['id']} --since {health['lost_since']}"
     assert (shown(hooks.admin, third)["health"]["lost"], shown(hooks.admin, third)["health"]["redeliver_command"]) == (0, None)
     cli = Cli(hooks.management, hooks.secrets.system_token)
-    assert f"1 event could not be delivered. This sends it again:\n  {health['redeliver_command']}\n" in cli.text("webhook", "show", never)
+    assert f"1 event could not be delivered. This sends it again:\n  {health['redeliver_command']}\n" in cli.text("webhook", "show", never["id"])
     # The command finds the event, whose time it names.
     again = health["redeliver_command"].removeprefix("cairn ").split()
     assert cli.json(*again) == {"queued": 1}
