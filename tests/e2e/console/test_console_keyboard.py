@@ -25,8 +25,6 @@ def field(page: Page, label: str, text: str) -> None:
 
 def test_bucket_upload_share_and_restore(page: Page, console_store: Cairn, tmp_path: Path):
     """The focus is always where the user goes on: in the dialog, then at the title of the view."""
-    # The second upload is refused until it is asked to replace the object.
-    page.refusals_are_expected()
     page.go("buckets")
     press_on(page, "Create bucket")
     page.wait("async () => document.activeElement.name !== undefined && document.activeElement.closest('dialog')", what="the dialog")
@@ -45,6 +43,7 @@ def test_bucket_upload_share_and_restore(page: Page, console_store: Cairn, tmp_p
         page.upload("Files to upload", file)
         if text == "second":
             press_on(page, "Replace")
+            page.refusals_are_expected()
         page.wait("async (size) => document.querySelector('td.end')?.textContent === size", f"{len(text)} B", what=text)
     assert console_store.s3.get(BUCKET, "letter.txt").body == b"second"
     press_on(page, "letter.txt")
