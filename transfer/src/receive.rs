@@ -3,40 +3,12 @@
 //! Bytes go from the socket straight into the engine's write buffer. If anything fails, the staged payload is dropped
 //! and its space is released.
 
-use cairn_engine::{Bucket, Engine, EngineError, PayloadWriter, Recall, StagedPayload};
+use crate::body_reader::{BodyReader, ReadError, read_unless_recalled};
+use cairn_engine::{Bucket, Engine, EngineError, PayloadWriter, StagedPayload};
 use cairn_model::{ObjectKey, u64_of};
-use cairn_net::{BodyError, RequestBody, YieldBudget};
-use std::future::Future;
+use cairn_net::{BodyError, YieldBudget};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A source of the bytes of an upload: a request body, or the content of an encoded one.
-pub trait BodyReader {
-    /// Why they could not be read.
-    type Error;
-
-    /// Reads up to `out.len()` bytes into `out`, and at least one if `out` has room. Returns 0 at the end of a source whose
-    /// size is not known before.
-    ///
-    /// # Errors
-    /// The source has ended or failed. Later calls fail too.
-    fn read(&mut self, out: &mut [u8]) -> impl Future<Output = Result<usize, Self::Error>>;
-
-    /// Gives up the rest of the source. Later reads fail.
-    fn abandon(&mut self);
-}
-
-impl BodyReader for RequestBody<'_> {
-    type Error = BodyError;
-
-    async fn read(&mut self, out: &mut [u8]) -> Result<usize, BodyError> {
-        Self::read(self, out).await
-    }
-
-    fn abandon(&mut self) {
-        Self::abandon(self);
-    }
-}
 
 /// Why a body did not become a payload. The rest of the body has not been read then.
 #[derive(Debug)]
@@ -47,6 +19,15 @@ pub enum ReceiveError<E = BodyError> {
     Body(E),
     /// The body arrived too slowly while other uploads waited for memory. The connection is closed after the response.
     TooSlow,
+}
+
+impl<E> From<ReadError<E>> for ReceiveError<E> {
+    fn from(error: ReadError<E>) -> Self {
+        match error {
+            ReadError::Body(error) => Self::Body(error),
+            ReadError::Recalled => Self::TooSlow,
+        }
+    }
 }
 
 impl<E> From<EngineError> for ReceiveError<E> {
@@ -135,22 +116,4 @@ async fn begin(
     } else {
         engine.write_payload(bucket, key, size).await
     }
-}
-
-/// Reads from the source. Ends the upload when the engine recalls the memory of its buffer.
-async fn read_unless_recalled<S: BodyReader>(
-    source: &mut S,
-    buffer: &mut [u8],
-    recall: &Recall,
-) -> Result<usize, ReceiveError<S::Error>> {
-    let read = async { source.read(buffer).await.map_err(ReceiveError::Body) };
-    let recalled = async {
-        recall.asked().await;
-        Err(ReceiveError::TooSlow)
-    };
-    let result = futures_lite::future::or(read, recalled).await;
-    if matches!(result, Err(ReceiveError::TooSlow)) {
-        source.abandon();
-    }
-    result
 }

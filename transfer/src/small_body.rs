@@ -1,9 +1,10 @@
 //! Reads small request bodies, such as XML, JSON and forms, into memory.
 //!
 //! What a connection may hold anyway is not counted ([`CONNECTION_BODY_BYTES`]). A larger body needs memory from a budget that
-//! all larger bodies of the executor share. If there is none, it waits. Meanwhile bodies that hold memory and have been too
+//! all larger bodies of the executor share. While none is free, it waits. Meanwhile bodies that hold memory and have been too
 //! slow are refused, as uploads are.
 
+use crate::body_reader::{ReadError, read_unless_recalled};
 use cairn_engine::{Engine, MemoryPermit, Recall};
 use cairn_model::{u64_of, usize_of};
 use cairn_net::{BodyError, RequestBody, YieldBudget};
@@ -41,6 +42,15 @@ pub enum SmallBodyError {
     Body(BodyError),
     /// It arrived too slowly while other requests waited for memory. The connection is closed after the response.
     TooSlow,
+}
+
+impl From<ReadError<BodyError>> for SmallBodyError {
+    fn from(error: ReadError<BodyError>) -> Self {
+        match error {
+            ReadError::Body(error) => Self::Body(error),
+            ReadError::Recalled => Self::TooSlow,
+        }
+    }
 }
 
 /// Reads a body of at most `bytes_max` bytes. Call [`RequestBody::accept_chunked`] before where the chunked transfer coding is
@@ -106,22 +116,4 @@ fn finished(bytes: Zeroizing<Vec<u8>>, permit: Option<MemoryPermit>) -> SmallBod
         permit.filled();
     }
     SmallBody { bytes, _permit: permit }
-}
-
-/// Reads from the body. Ends it when the engine recalls its memory.
-async fn read_unless_recalled(
-    body: &mut RequestBody<'_>,
-    out: &mut [u8],
-    recall: &Recall,
-) -> Result<usize, SmallBodyError> {
-    let read = async { body.read(out).await.map_err(SmallBodyError::Body) };
-    let recalled = async {
-        recall.asked().await;
-        Err(SmallBodyError::TooSlow)
-    };
-    let result = futures_lite::future::or(read, recalled).await;
-    if matches!(result, Err(SmallBodyError::TooSlow)) {
-        body.abandon();
-    }
-    result
 }
