@@ -211,8 +211,8 @@ impl Engine {
         retention: Option<Retention>,
         bypass_governance: bool,
     ) -> Result<(), EngineError> {
-        self.change_version(bucket, key, version, VersionChange::Retention { retention, bypass_governance })
-            .await
+        let change = VersionChange::Retention { retention, bypass_governance };
+        self.change_version(bucket, key, version, change).await.map(|_| ())
     }
 
     /// Sets or removes the legal hold of a version, by default the current one. Durable when it returns.
@@ -226,10 +226,10 @@ impl Engine {
         version: Option<VersionName>,
         legal_hold: bool,
     ) -> Result<(), EngineError> {
-        self.change_version(bucket, key, version, VersionChange::LegalHold(legal_hold)).await
+        self.change_version(bucket, key, version, VersionChange::LegalHold(legal_hold)).await.map(|_| ())
     }
 
-    /// Replaces the tags of a version, by default the current one. Durable when it returns.
+    /// Replaces the tags of a version, by default the current one, and returns its name. Durable when it returns.
     ///
     /// # Errors
     /// As [`Engine::head_object`].
@@ -239,7 +239,7 @@ impl Engine {
         key: &ObjectKey,
         version: Option<VersionName>,
         tags: Tags,
-    ) -> Result<(), EngineError> {
+    ) -> Result<VersionName, EngineError> {
         self.change_version(bucket, key, version, VersionChange::Tags(tags)).await
     }
 
@@ -249,7 +249,7 @@ impl Engine {
         key: &ObjectKey,
         version: Option<VersionName>,
         change: VersionChange,
-    ) -> Result<(), EngineError> {
+    ) -> Result<VersionName, EngineError> {
         let change = ChangeVersion { bucket: Arc::clone(bucket), key: key.clone(), version, change };
         self.commit(bucket, key, |reply| Command::ChangeVersion(Box::new(change), reply)).await
     }

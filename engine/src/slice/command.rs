@@ -27,7 +27,7 @@ pub(crate) enum Command {
     /// Deletes an object or a version.
     Delete(Box<DeleteObject>, Reply<DeleteOutcome>),
     /// Changes the lock or the tags of a version.
-    ChangeVersion(Box<ChangeVersion>, Reply<()>),
+    ChangeVersion(Box<ChangeVersion>, Reply<VersionName>),
     /// Begins an upload.
     CreateUpload(Box<CreateUpload>, Reply<UploadInfo>),
     /// Adds a part to an upload.
@@ -83,7 +83,8 @@ impl Command {
         match self {
             Self::Put(_, reply) => send(reply, error),
             Self::Delete(_, reply) => send(reply, error),
-            Self::ChangeVersion(_, reply) | Self::AbortUpload(_, reply) => send(reply, error),
+            Self::ChangeVersion(_, reply) => send(reply, error),
+            Self::AbortUpload(_, reply) => send(reply, error),
             Self::CreateUpload(_, reply) => send(reply, error),
             Self::PutPart(_, reply) => send(reply, error),
             Self::CompleteUpload(_, reply) => send(reply, error),

@@ -22,13 +22,8 @@ pub(super) async fn set_tags(call: &Call<'_>, tags: Tags, status: StatusCode) ->
     let (bucket, key) = call.object()?;
     let version = version::requested(call.query)?;
     let count = tags.len();
-    let refused = |error| version::subresource_error(error, version, call.head.method());
-    // The response names the version that got the tags.
-    let tagged = match version {
-        Some(version) => version,
-        None => call.engine.head_object(&bucket, &key, None).map_err(refused)?.version_name(),
-    };
-    call.engine.set_object_tags(&bucket, &key, Some(tagged), tags).await.map_err(refused)?;
+    let tagged = call.engine.set_object_tags(&bucket, &key, version, tags).await;
+    let tagged = tagged.map_err(|error| version::subresource_error(error, version, call.head.method()))?;
     call.recording.describe(|| format!("{count} tags"));
     let mut reply = Reply::empty(status);
     version::write_id(&mut reply.head, &bucket, tagged);

@@ -8,10 +8,12 @@ use crate::format::object_record::{Content, OBJECT_RECORD_VERSION};
 use crate::slice::change_log::{ChangeKind, FollowedTable};
 use crate::slice::command::{ChangeVersion, VersionChange};
 use crate::types::bucket::Bucket;
+use cairn_model::VersionName;
 
 impl Batch<'_> {
-    /// Changes the retention, the legal hold or the tags of a version. Locked versions may get other tags, as on AWS.
-    pub(super) fn change_version(&mut self, command: ChangeVersion) -> Result<(), Failure> {
+    /// Changes the retention, the legal hold or the tags of a version, and returns its name. Locked versions may get other
+    /// tags, as on AWS.
+    pub(super) fn change_version(&mut self, command: ChangeVersion) -> Result<VersionName, Failure> {
         let target = self.target(&command.bucket, &command.key)?;
         let is_of_lock = !matches!(command.change, VersionChange::Tags(_));
         if is_of_lock && !target.bucket.settings().object_lock {
@@ -36,7 +38,9 @@ impl Batch<'_> {
             }
             VersionChange::Tags(tags) => info.attributes.tags = tags,
         }
-        self.rewrite(&target.bucket, &found)
+        let changed = info.version_name();
+        self.rewrite(&target.bucket, &found)?;
+        Ok(changed)
     }
 
     /// Writes the record of a version again. What it counts for and owns must not have changed.
