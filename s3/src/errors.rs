@@ -210,18 +210,12 @@ impl S3Error {
     }
 
     /// Creates an `InvalidArgument` with the name and the value of the argument, as AWS sends them.
-    pub(crate) fn invalid_argument(
-        name: &'static str,
-        value: &str,
-        message: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        Self::with_message(ErrorCode::InvalidArgument, message)
-            .element("ArgumentName", name)
-            .element("ArgumentValue", value)
+    pub(crate) fn invalid_argument(name: &str, value: &str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::invalid_argument_name(name, message).element("ArgumentValue", value)
     }
 
-    /// Creates an `InvalidArgument` for an argument without a value.
-    pub(crate) fn missing_argument(name: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+    /// Creates an `InvalidArgument` with the name of the argument alone, as AWS does for some.
+    pub(crate) fn invalid_argument_name(name: &str, message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_message(ErrorCode::InvalidArgument, message).element("ArgumentName", name)
     }
 

@@ -208,10 +208,7 @@ impl Route {
             }
             Self::NoVersion => {
                 let message = "This operation does not accept a version-id.";
-                Some(
-                    S3Error::with_message(ErrorCode::InvalidArgument, message)
-                        .element("ArgumentName", VERSION_ID),
-                )
+                Some(S3Error::invalid_argument_name(VERSION_ID, message))
             }
             Self::MethodNotAllowed { allow, resource_type } => Some(
                 S3Error::new(ErrorCode::MethodNotAllowed)

@@ -419,12 +419,12 @@ impl S3Service {
     }
 }
 
-/// Names the upload that does not exist, as AWS does.
+/// Names the upload in errors about it and its parts, as AWS does.
 fn naming_upload(error: S3Error, query: &Query<'_>) -> S3Error {
+    let is_about_upload = matches!(error.code(), "NoSuchUpload" | "InvalidPart" | "InvalidPartOrder");
+    let is_named = error.elements().iter().any(|(name, _)| *name == "UploadId");
     match query.get("uploadId") {
-        Some(id) if error.code() == "NoSuchUpload" && error.elements().is_empty() => {
-            error.element("UploadId", id)
-        }
+        Some(id) if is_about_upload && !is_named => error.element("UploadId", id),
         _ => error,
     }
 }

@@ -32,7 +32,11 @@ impl FormFields {
         for (at, (name, value)) in pairs.iter().enumerate() {
             let is_repeated = pairs[..at].iter().any(|(earlier, _)| earlier == name);
             if is_repeated && !name.starts_with(IGNORED_PREFIX) {
-                return Err(invalid(name, value, "The form has this field more than once: send it once."));
+                return Err(S3Error::invalid_argument(
+                    name,
+                    value,
+                    "The form has this field more than once: send it once.",
+                ));
             }
         }
         let key = pairs.iter().find(|(name, _)| name == "key").map(|(_, key)| with_filename(key, filename));
@@ -97,10 +101,10 @@ impl FormFields {
             if !is_token(header) || !is_field_value(text) {
                 let message = "The field becomes a header: its name must be one, and its value must not have control \
                                characters such as line breaks.";
-                return Err(invalid(name, value, message));
+                return Err(S3Error::invalid_argument(name, value, message));
             }
             if headers.iter().any(|(earlier, _)| *earlier == header) {
-                return Err(invalid(
+                return Err(S3Error::invalid_argument(
                     name,
                     value,
                     "The form has this field under two names: send one of them.",
@@ -110,13 +114,6 @@ impl FormFields {
         }
         Ok(headers)
     }
-}
-
-/// Returns an `InvalidArgument` about a field.
-pub(crate) fn invalid(name: &str, value: &str, message: &'static str) -> S3Error {
-    S3Error::with_message(ErrorCode::InvalidArgument, message)
-        .element("ArgumentName", name)
-        .element("ArgumentValue", value)
 }
 
 #[cfg(test)]

@@ -21,12 +21,9 @@ pub(crate) fn encode(value: &[u8]) -> Cow<'_, [u8]> {
         Ok(text) => text.into(),
         Err(_) => value.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
     };
-    let (ascii, other) = text.chars().fold((0, 0), |(ascii, other), character| match character.is_ascii() {
-        true => (ascii + 1, other),
-        false => (ascii, other + 1),
-    });
+    let is_mostly_ascii = 2 * text.chars().filter(char::is_ascii).count() > text.chars().count();
     let mut words = String::with_capacity(text.len() * 2 + 16);
-    push_words(&mut words, &text, ascii > other);
+    push_words(&mut words, &text, is_mostly_ascii);
     Cow::Owned(words.into_bytes())
 }
 

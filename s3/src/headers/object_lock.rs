@@ -53,7 +53,7 @@ pub(crate) fn of_new_version(
 
 fn incomplete(missing: &'static str) -> S3Error {
     let message = "x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied";
-    S3Error::missing_argument(missing, message)
+    S3Error::invalid_argument_name(missing, message)
 }
 
 /// Refuses requests that only buckets with object lock allow.
@@ -81,9 +81,7 @@ pub(crate) fn asks_for_bypass(fields: Fields<'_>, settings: &BucketSettings) -> 
     let Some(text) = fields.amz(BYPASS) else { return Ok(false) };
     if !settings.object_lock {
         let message = "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
-        return Err(
-            S3Error::with_message(ErrorCode::InvalidArgument, message).element("ArgumentName", BYPASS)
-        );
+        return Err(S3Error::invalid_argument_name(BYPASS, message));
     }
     flag(BYPASS, text)
 }

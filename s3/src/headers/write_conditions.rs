@@ -146,19 +146,17 @@ pub(crate) fn check_early(
 }
 
 /// Maps an error of a write. A conflict of a conditional write has its own code, and names the condition.
-pub(crate) fn write_error(error: EngineError, condition: Option<&WriteCondition>) -> S3Error {
-    let names = |condition: &WriteCondition| {
-        let given = [
-            (condition.if_match.is_some(), Precondition::IfMatch),
-            (condition.if_none_match.is_some(), Precondition::IfNoneMatch),
-            (condition.if_size.is_some(), Precondition::IfMatchSize),
-            (condition.if_last_modified_seconds.is_some(), Precondition::IfMatchLastModifiedTime),
-        ];
-        given.iter().find_map(|(is_given, condition)| is_given.then(|| condition.name()))
-    };
-    match (error, condition.and_then(names)) {
-        (EngineError::Conflict, Some(name)) => {
-            S3Error::new(ErrorCode::ConditionalRequestConflict).element("Condition", name)
+pub(crate) fn write_error(error: EngineError, condition: &WriteCondition) -> S3Error {
+    let given = [
+        (condition.if_match.is_some(), Precondition::IfMatch),
+        (condition.if_none_match.is_some(), Precondition::IfNoneMatch),
+        (condition.if_size.is_some(), Precondition::IfMatchSize),
+        (condition.if_last_modified_seconds.is_some(), Precondition::IfMatchLastModifiedTime),
+    ];
+    let first = given.iter().find(|(is_given, _)| *is_given);
+    match (error, first) {
+        (EngineError::Conflict, Some((_, condition))) => {
+            S3Error::new(ErrorCode::ConditionalRequestConflict).element("Condition", condition.name())
         }
         (other, _) => other.into(),
     }

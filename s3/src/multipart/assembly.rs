@@ -3,7 +3,7 @@
 //! The engine compares numbers and MD5s again when it creates the object, because a part may be replaced in between.
 
 use super::PART_BYTES_MIN;
-use super::named_parts::{NamedPart, invalid_part};
+use super::named_parts::NamedPart;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum::{CombinedCrc, RunningChecksum};
 use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
@@ -60,7 +60,7 @@ impl Assembly {
         // A named checksum must be the one that the part was uploaded with.
         let same = |named: &(ChecksumAlgorithm, Vec<u8>)| checksum == Some(named);
         if named.number != stored.number || named.etag != stored.etag() || !named.checksums.iter().all(same) {
-            return Err(invalid_part(named.number).element("ETag", named.etag.to_string()));
+            return Err(named.refusal());
         }
         if let Some(last) = self.last.take().filter(|last| last.size < PART_BYTES_MIN) {
             return Err(S3Error::new(ErrorCode::EntityTooSmall)

@@ -28,6 +28,13 @@ pub(crate) struct NamedPart {
     pub(crate) checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
 }
 
+impl NamedPart {
+    /// Returns `InvalidPart` about this part.
+    pub(crate) fn refusal(&self) -> S3Error {
+        invalid_part(self.number).element("ETag", self.etag.to_string())
+    }
+}
+
 /// Reads the list: at least one part, in ascending order of their numbers.
 ///
 /// # Errors

@@ -67,13 +67,12 @@ pub(crate) async fn complete_multipart_upload(
     if body.is_empty() && call.compatibility == Compatibility::Extended {
         return Err(S3Error::invalid_request("You must specify at least one part"));
     }
-    let named = named_parts::parse(&body).await.map_err(|error| naming_upload(error, id))?;
+    let named = named_parts::parse(&body).await?;
     drop(body);
 
-    let (upload, assembled) = match assemble(call, (&bucket, &key, id), &named).await {
-        Ok(Some(found)) => found,
-        Ok(None) => completed(call.engine.completed_upload(&bucket, &key, id)?),
-        Err(error) => return Err(naming_upload(error, id)),
+    let (upload, assembled) = match assemble(call, (&bucket, &key, id), &named).await? {
+        Some(found) => found,
+        None => completed(call.engine.completed_upload(&bucket, &key, id)?),
     };
     if call.compatibility == Compatibility::Extended {
         require_part_checksums(upload, &named)?;
@@ -90,24 +89,16 @@ pub(crate) async fn complete_multipart_upload(
     };
     let outcome = call.engine.complete_upload(complete).await.map_err(|error| match error {
         EngineError::InvalidPart(number) => {
-            let tag = named.iter().find(|part| part.number == number).map(|part| part.etag.to_string());
-            naming_upload(invalid_part(number).element("ETag", tag.unwrap_or_default()), id)
+            let part = named.iter().find(|part| part.number == number);
+            part.map_or_else(|| invalid_part(number), NamedPart::refusal)
         }
         EngineError::PayloadTooLarge => S3Error::with_message(
             ErrorCode::EntityTooLarge,
             "Your proposed upload exceeds the maximum allowed object size.",
         ),
-        other => write_conditions::write_error(other, Some(&condition)),
+        other => write_conditions::write_error(other, &condition),
     })?;
     Ok(reply(call, (&bucket, &key), &outcome, checksum, &tags))
-}
-
-/// Names the upload in an error about its parts, as AWS does.
-fn naming_upload(error: S3Error, id: UploadId) -> S3Error {
-    match error.code() {
-        "InvalidPart" | "InvalidPartOrder" => error.element("UploadId", id.to_string()),
-        _ => error,
-    }
 }
 
 /// Checks that each part of a composite checksum is named with its checksum.
@@ -215,9 +206,7 @@ async fn assemble(
         }
         match wanted.peek() {
             None => return Ok(Some((upload, assembly.finish()))),
-            Some(missing) if !page.is_truncated => {
-                return Err(invalid_part(missing.number).element("ETag", missing.etag.to_string()));
-            }
+            Some(missing) if !page.is_truncated => return Err(missing.refusal()),
             Some(_) => yield_now().await,
         }
     }

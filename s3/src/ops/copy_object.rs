@@ -265,7 +265,7 @@ impl Copy {
         let outcome = engine
             .put_object(put)
             .await
-            .map_err(|error| write_conditions::write_error(error, Some(&conditions)))?;
+            .map_err(|error| write_conditions::write_error(error, &conditions))?;
         let mut reply = Reply::xml(document(etag, &outcome, &reply_attributes));
         if !outcome.is_null {
             reply.head.header(VERSION_HEADER, outcome.version.to_string());

@@ -21,7 +21,7 @@ pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
         Ok(outcome) => outcome.version.or(version).map(|name| (name, outcome.is_delete_marker)),
         // A missing object need not be deleted, whatever the conditions.
         Err(EngineError::NoSuchKey | EngineError::NoSuchVersion) => version.map(|name| (name, false)),
-        Err(error) => return Err(write_conditions::write_error(error, Some(&conditions))),
+        Err(error) => return Err(write_conditions::write_error(error, &conditions)),
     };
     if let Some((name, is_delete_marker)) = deleted {
         if is_delete_marker {

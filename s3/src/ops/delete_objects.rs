@@ -52,7 +52,7 @@ struct Deleted {
 
 pub(crate) async fn delete_objects(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     write_conditions::refuse_on_batch(call.fields, call.operation)?;
-    // Nobody gets memory beyond that of the connection who certainly may delete nothing there.
+    // An account that may delete nothing there gets no memory beyond that of its connection.
     if body.remaining() > u64_of(CONNECTION_BODY_BYTES) {
         auth::authorize_any(&call.authentication.principal, Action::DeleteObject, call.target)?;
     }
@@ -105,7 +105,7 @@ fn check(call: &Call<'_>, principal: &Principal, at: usize, object: &NamedObject
     auth::authorize_request(principal, required, &target)
         .inspect_err(|denied| call.audit_context_of(&target).refused(denied))?;
     let key = target.key()?;
-    // AWS knows no malformed ids here, only versions that do not exist.
+    // AWS treats a malformed id as a version that does not exist.
     let known = |text: &str| match VersionName::parse(text) {
         None if !text.is_empty() => Err(S3Error::from(ErrorCode::NoSuchVersion)),
         _ => version::parse("VersionId", text),
@@ -161,7 +161,7 @@ fn deleted(
         Err(EngineError::NoSuchKey | EngineError::NoSuchVersion) => {
             Ok(Deleted { version: named, is_delete_marker: false })
         }
-        Err(error) => Err(write_conditions::write_error(error, Some(condition))),
+        Err(error) => Err(write_conditions::write_error(error, condition)),
     }
 }
 

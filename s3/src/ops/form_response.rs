@@ -1,7 +1,7 @@
 //! The response to a stored form upload: a status, a document, or a redirect.
 
-use crate::errors::S3Result;
-use crate::forms::fields::{FormFields, invalid};
+use crate::errors::{S3Error, S3Result};
+use crate::forms::fields::FormFields;
 use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
 use cairn_http1::{StatusCode, encode_strict};
@@ -42,7 +42,7 @@ impl Success {
             }
             let message = "The redirect must be an absolute URL that begins with http:// or https:// and consists of visible \
                            ASCII characters.";
-            return Err(invalid(name, url, message));
+            return Err(S3Error::invalid_argument(name, url, message));
         }
         Ok(match form.get("success_action_status") {
             Some("200") => Self::Status(StatusCode::OK),

@@ -3,7 +3,7 @@
 use crate::access::account;
 use crate::call::Call;
 use crate::compatibility::Compatibility;
-use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::errors::{S3Error, S3Result};
 use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
@@ -77,8 +77,7 @@ fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListR
     if let Some(unknown) = region.filter(|name| mode == Compatibility::Extended && !account::is_region(name))
     {
         let message = format!("Argument value {} is not a valid AWS Region", unknown.escape_default());
-        return Err(S3Error::with_message(ErrorCode::InvalidArgument, message)
-            .element("ArgumentName", "bucket-region"));
+        return Err(S3Error::invalid_argument_name("bucket-region", message));
     }
     Ok(ListRequest {
         prefix: query.get("prefix").unwrap_or_default(),

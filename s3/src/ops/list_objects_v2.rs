@@ -49,7 +49,7 @@ fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListR
         Some(text) => Some(list_token::to_position(text).ok_or_else(|| {
             let message = "The continuation token provided is incorrect.";
             match text {
-                "" => S3Error::missing_argument("continuation-token", message),
+                "" => S3Error::invalid_argument_name("continuation-token", message),
                 text => S3Error::invalid_argument("continuation-token", text, message),
             }
         })?),

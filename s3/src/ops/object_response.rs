@@ -141,21 +141,17 @@ pub(crate) fn write_part_checksum(
 fn refuse_unknown_overrides(call: &Call<'_>) -> S3Result<()> {
     let known = |name: &str| attributes::STORED_HEADERS.iter().any(|(_, parameter)| *parameter == name);
     let overrides = || call.query.iter().filter(|(name, _)| name.starts_with("response-"));
-    let refused = |message: String, name: &str, value: &str| {
-        Err(S3Error::with_message(ErrorCode::InvalidArgument, message)
-            .element("ArgumentName", name)
-            .element("ArgumentValue", value))
-    };
     let is_latin_1 = |text: &str| text.chars().all(|character| u32::from(character) < 256);
     if let Some((name, value)) = overrides().find(|(_, value)| !is_latin_1(value)) {
-        return refused("Header value cannot be represented using ISO-8859-1.".to_owned(), name, value);
+        let message = "Header value cannot be represented using ISO-8859-1.";
+        return Err(S3Error::invalid_argument(name, value, message));
     }
     match overrides().find(|(name, _)| !known(name)) {
         None => Ok(()),
         Some((name, value)) => {
             let message =
                 format!("{} is not in the set of overridable response headers.", name.escape_default());
-            refused(message, name, value)
+            Err(S3Error::invalid_argument(name, value, message))
         }
     }
 }

@@ -43,13 +43,13 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
 
 /// Makes the payload the current version of its key, and returns the answer of PutObject.
 pub(super) async fn store(call: &Call<'_>, put: PutObject) -> S3Result<Reply> {
-    let condition = (put.condition != WriteCondition::default()).then(|| put.condition.clone());
+    let condition = put.condition.clone();
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", put.etag.quoted());
     attributes::write_checksums(&mut reply.head, &put.attributes, 0);
     let (bucket, key, tags) = (Arc::clone(&put.bucket), put.key.clone(), put.attributes.tags.clone());
     let put = call.engine.put_object(put).await;
-    let outcome = put.map_err(|error| write_conditions::write_error(error, condition.as_ref()))?;
+    let outcome = put.map_err(|error| write_conditions::write_error(error, &condition))?;
     if !outcome.is_null {
         reply.head.header(VERSION_HEADER, outcome.version.to_string());
     }
