@@ -166,8 +166,8 @@ pub(crate) const BATCH_PARTS_MAX: usize = 20_000;
 /// Highest part number (AWS: "Multipart upload limits").
 pub const PART_NUMBER_MAX: u16 = 10_000;
 
-/// Largest multipart object (5 TiB).
-pub const OBJECT_BYTES_MAX: u64 = 10_000 * (5 << 30);
+/// Largest multipart object: 48.8 TiB (AWS: 10 000 parts of 5 GiB).
+pub const OBJECT_BYTES_MAX: u64 = PART_NUMBER_MAX as u64 * PAYLOAD_BYTES_MAX;
 
 /// Most bytes of inline payloads in one transaction.
 pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;

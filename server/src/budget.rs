@@ -11,9 +11,10 @@
 //!        └─ connections      what is left; an eighth for the management plane, and another for the console
 //! ```
 //!
-//! The engine bounds the upload and read-ahead buffers and the small bodies, and the cache bounds itself. The rest is bounded by the number of
-//! connections: each can hold the blocks that a client has not read, and a request head. LMDB's maps are not counted: they are
-//! files, whose pages the kernel reclaims when it needs memory, and a control group does not kill a process for them.
+//! The engine bounds the upload and read-ahead buffers and the small bodies, and the cache bounds itself. The rest is bounded
+//! by the number of connections: each can hold the blocks that a client has not read, and a request head. LMDB's maps are not
+//! counted: they are files, whose pages the kernel reclaims when it needs memory, and a control group does not kill a process
+//! for them.
 //!
 //! Unless they are configured, the numbers of executors and slices are reduced if the limit is too small for the defaults.
 

@@ -15,8 +15,8 @@ use crate::error::AdminError;
 const ADVICE: &str = "The server was restarted since, or has refused many other requests, so only the audit trail knows this one. \
                       `cairn policy check` says what an account may do now; the client's next request is explained in full.";
 
-/// Looks for the denial of a request in the audit trail. Reads the whole trail if there is none, a page at a time, and
-/// stops when the client disconnects.
+/// Finds the denial of a request in the audit trail. Reads the trail a page at a time, from its latest event to its oldest,
+/// until the denial is found or the client disconnects.
 ///
 /// # Errors
 /// `REFUSED_REQUEST_NOT_FOUND`, and those of reading the trail.

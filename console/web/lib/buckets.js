@@ -9,7 +9,7 @@ import { confirmed, notice } from "./ui.js";
 const AT_ONCE = 6;
 const PAGE = 1000;
 
-// Deletes entries of a list, a few at a time. Returns the errors; what is already gone is none.
+// Deletes entries of a list, a few at a time. Returns the errors. An entry that no longer exists is not an error.
 async function removeEach(entries, pathOf, removed) {
   const errors = [];
   const rest = [...entries];

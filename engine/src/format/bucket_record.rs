@@ -6,7 +6,8 @@
 //! 0       8     id
 //! 8       8     creation, milliseconds since the Unix epoch
 //! 16      1     versioning: 0 never, 1 enabled, 2 suspended
-//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules, 5 tags, 6 location
+//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules, 5 tags,
+//!               6 location
 //! 18      1     mode of the default retention: 0 governance, 1 compliance
 //! 19      1     its unit: 0 days, 1 years
 //! 20      4     its number of units

@@ -179,8 +179,8 @@ impl WriteCondition {
     /// Decides the condition on the current object.
     ///
     /// # Errors
-    /// [`EngineError::PreconditionFailed`] with the first condition that does not hold, or [`EngineError::NoSuchKey`] if one
-    /// needs an object and there is none.
+    /// [`EngineError::PreconditionFailed`] with the first condition that does not hold. [`EngineError::NoSuchKey`] if a
+    /// condition needs an object, and the key has none.
     pub fn check(&self, current: Option<&ObjectInfo>) -> Result<(), EngineError> {
         let Self { if_none_match, if_match, if_size, if_last_modified_seconds, unchanged_since: _ } = self;
         let Some(info) = current else {

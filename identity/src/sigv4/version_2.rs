@@ -293,7 +293,7 @@ mod tests {
     /// The credentials of the examples in the developer guide.
     const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
     const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-    /// 2007-03-28T05:02:20Z, until when the example is valid.
+    /// 2007-03-29T03:40:20Z, until when the example is valid.
     const EXPIRES_AT: u64 = 1_175_139_620;
     const HOST: &[(&str, &[u8])] = &[("host", b"johnsmith.s3.amazonaws.com")];
     /// "Example Query String Request Authentication": the signature that the guide prints.

@@ -96,7 +96,7 @@ impl Accesses {
         std::mem::take(&mut self.due)
     }
 
-    /// Returns how long it takes until an interval may end. `None` if there is none.
+    /// Returns the time until the first interval may end. `None` if no interval has begun.
     pub(crate) fn due_in(&self, now: Instant) -> Option<Duration> {
         if !self.due.is_empty() {
             return Some(Duration::ZERO);

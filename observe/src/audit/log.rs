@@ -158,8 +158,8 @@ impl AuditLog {
         recorded.map(|_| ())
     }
 
-    /// Records an event of the service. It is durable when the future resolves, and only then may the caller send the response to the
-    /// action. Dropping the future does not cancel the record.
+    /// Records an event of the service. It is durable when the future resolves, and only then may the caller send the
+    /// response to the action. Dropping the future does not cancel the record.
     ///
     /// # Errors
     /// After any error the caller must refuse the action, after [`StoreFailure::Full`] with 507.

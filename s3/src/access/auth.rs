@@ -11,7 +11,8 @@ use cairn_identity::{
 };
 use cairn_model::Timestamp;
 
-/// Authenticates a request by its signature. `bucket_in_host` is the bucket of a virtual-hosted request. The root credential is refused unchecked if `root_attempts` says so.
+/// Authenticates a request by its signature. `bucket_in_host` is the bucket of a virtual-hosted request. The root credential is
+/// refused unchecked if `root_attempts` says so.
 ///
 /// # Errors
 /// Those of `cairn_identity`.

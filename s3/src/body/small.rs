@@ -43,7 +43,8 @@ pub(crate) async fn read_xml_body(
 /// still do what it asks for.
 ///
 /// # Errors
-/// `MalformedXML` for a body that is too long, `RequestTimeout` for one that is too slow while others wait for memory, and errors of the digests, the connection and [`Call::authorize_again`].
+/// `MalformedXML` for a body that is too long, `RequestTimeout` for one that is too slow while others wait for memory, and
+/// errors of the digests, the connection and [`Call::authorize_again`].
 pub(crate) async fn read_small_body(
     call: &Call<'_>,
     body: &mut RequestBody<'_>,

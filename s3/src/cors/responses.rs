@@ -28,7 +28,8 @@ const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is 
 /// Answers a preflight (AWS: OPTIONS object).
 ///
 /// # Errors
-/// `BadRequest` without an origin, or without a method, in the mode `extended` only if there are rules; `AccessForbidden` if no rule allows the request.
+/// `BadRequest` without an origin, or without a method; `AccessForbidden` if no rule allows the request. In the mode
+/// `extended`, a bucket without rules allows none, with or without a method.
 pub(crate) fn preflight(
     engine: &Engine,
     mode: Compatibility,

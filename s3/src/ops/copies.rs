@@ -43,8 +43,8 @@ pub(crate) fn source_bucket(call: &Call<'_>, source: &CopySource) -> S3Result<Ar
     found.ok_or_else(|| source.named(ErrorCode::NoSuchBucket.into()))
 }
 
-/// The version of the source, as the response names it. There is none if its bucket has no versions, nor, in the mode
-/// `extended` as on AWS, for a `null` version that the request does not name.
+/// Returns the version of the source, as the response names it. `None` if the bucket of the source has no versions, and in the
+/// mode `extended`, as on AWS, for a `null` version that the request does not name.
 pub(crate) fn source_version(
     call: &Call<'_>,
     bucket: &Bucket,

@@ -1,8 +1,7 @@
 //! CreateBucket. Source: API Reference, CreateBucket.
 //!
-//! Any location is accepted, because clients name the region that they sign for. It has no effect; the mode `extended` returns
-//! it. Creating an existing
-//! bucket is a 409, whatever the configuration. The strict mode has no tags.
+//! Any location is accepted, because clients name the region that they sign for. It has no effect; the mode `extended`
+//! returns it. Creating an existing bucket is a 409, whatever the configuration. The strict mode has no tags.
 
 use crate::access::account;
 use crate::body::declared;

@@ -1,4 +1,6 @@
-//! GetBucketLocation: the location that the bucket was created with, or empty, as for AWS's us-east-1. Source: API Reference, GetBucketLocation.
+//! GetBucketLocation: the location that the bucket was created with, or empty, as for AWS's us-east-1.
+//!
+//! Source: API Reference, GetBucketLocation.
 
 use crate::call::Call;
 use crate::errors::S3Result;
