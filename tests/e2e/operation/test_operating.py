@@ -141,6 +141,8 @@ def fill_other(other: Cairn) -> None:
     s3.create_bucket("pictures")
     s3.request("PUT", "/pictures?versioning=", body=b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
     s3.put("pictures", "small", b"an old version")
+    # The names that rclone gives to versions contain the time in seconds.
+    wait_for_another_second()
     for key, body in OBJECTS.items():
         s3.put("pictures", key, body, [("Content-Type", "image/x-test"), ("x-amz-meta-colour", "green"), ("x-amz-meta-mtime", "1600000000.5")])
 
@@ -212,7 +214,7 @@ def assert_history_is_kept(machine: Operator, other: Cairn) -> None:
 
 
 def wait_for_another_second() -> None:
-    """Waits until the clock shows another second, because the name of a backup contains the time in seconds."""
+    """Waits until the clock shows another second, because names of backups and of versions contain the time in seconds."""
     begun = int(time.time())
     while int(time.time()) == begun:
         time.sleep(0.02)
