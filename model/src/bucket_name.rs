@@ -16,6 +16,8 @@ pub struct InvalidBucketName {
     pub rule: &'static str,
 }
 
+/// Longest bucket name, in bytes.
+pub const BUCKET_NAME_BYTES_MAX: usize = 63;
 /// Prefixes that AWS reserves.
 const RESERVED_PREFIXES: [&str; 3] = ["xn--", "sthree-", "amzn-s3-demo-"];
 /// Suffixes that AWS reserves.
@@ -29,7 +31,7 @@ impl BucketName {
     pub fn parse(name: &str) -> Result<Self, InvalidBucketName> {
         let broken = |rule| Err(InvalidBucketName { rule });
         let bytes = name.as_bytes();
-        if !(3..=63).contains(&bytes.len()) {
+        if !(3..=BUCKET_NAME_BYTES_MAX).contains(&bytes.len()) {
             return broken("a bucket name has 3 to 63 characters");
         }
         let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();

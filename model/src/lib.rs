@@ -1,4 +1,5 @@
-//! Value types that several crates share: names, keys, entity tags, version ids, time, calendar, metrics.
+//! Value types that several crates share: names, keys, entity tags, version ids, time, calendar,
+//! networks, metrics.
 //!
 //! Names are validated where they enter the program and trusted afterwards. Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -9,6 +10,7 @@ mod client_network;
 mod etag;
 mod highest_time;
 mod integers;
+mod ip_network;
 mod metrics;
 mod object_key;
 mod time;
@@ -16,11 +18,12 @@ pub mod time_id;
 mod version_id;
 mod xml_char;
 
-pub use bucket_name::{BucketName, InvalidBucketName};
+pub use bucket_name::{BUCKET_NAME_BYTES_MAX, BucketName, InvalidBucketName};
 pub use client_network::client_network;
 pub use etag::Etag;
 pub use highest_time::HighestTime;
 pub use integers::{u64_of, usize_of};
+pub use ip_network::IpNetwork;
 pub use metrics::{Counter, DURATION_BOUNDS, DurationHistogram, Histogram, HistogramSnapshot};
 pub use object_key::{InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 pub use time::{Clock, SystemClock, Timestamp};

@@ -23,7 +23,7 @@ mod connection;
 
 mod server;
 
-pub use connection::trusted_proxies::{IpNetwork, TrustedProxies};
+pub use connection::trusted_proxies::TrustedProxies;
 pub use drain::Drain;
 pub use executor::executors::{ExecutorFailure, ExecutorIndex, Executors, start};
 pub use executor::timeout::timeout;

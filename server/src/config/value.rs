@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use cairn_net::IpNetwork;
+use cairn_model::IpNetwork;
 use cairn_observe::LogFilter;
 
 use super::key::Kind;
@@ -176,9 +176,11 @@ fn strings(items: &[toml::Value]) -> Option<Vec<&str>> {
     items.iter().map(toml::Value::as_str).collect()
 }
 
+/// Parses networks of proxies. A network of all addresses is refused: it would trust every client.
 fn parse_networks<'a>(networks: impl Iterator<Item = &'a str>) -> Option<Value> {
     let networks: Vec<IpNetwork> = networks.map(IpNetwork::parse).collect::<Option<_>>()?;
-    (networks.len() <= NETWORKS_MAX).then_some(Value::Networks(networks))
+    let is_bounded = networks.len() <= NETWORKS_MAX && !networks.iter().any(IpNetwork::contains_all);
+    is_bounded.then_some(Value::Networks(networks))
 }
 
 fn parse_hosts<'a>(names: impl Iterator<Item = &'a str>) -> Option<Value> {
