@@ -15,6 +15,7 @@ use futures_lite::future::block_on;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ const DATE: &str = "20130524T000000Z";
 const EMPTY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const KEY: &str = "tenant-9999/images/2026/11/a%20picture.jpg";
 const HOST: &str = "127.0.0.1:7600";
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
@@ -111,7 +113,7 @@ fn authorization(criterion: &mut Criterion) {
     for (who, access_key, _) in callers {
         let find = || authenticator.credentials().find(black_box(access_key), NOW).expect("is there");
         group.bench_function(who, |bencher| {
-            bencher.iter(|| find().principal.decide(Action::GetObject, black_box(resource)));
+            bencher.iter(|| find().principal.decide(Action::GetObject, black_box(resource), CLIENT));
         });
     }
     group.finish();
@@ -133,7 +135,7 @@ fn authorization(criterion: &mut Criterion) {
         };
         let ask = || {
             let authenticated = authenticator.authenticate(black_box(&request), NOW).expect("rightly signed");
-            authenticated.principal.decide(Action::GetObject, black_box(resource))
+            authenticated.principal.decide(Action::GetObject, black_box(resource), CLIENT)
         };
         assert!(ask().is_allowed(), "the benchmark's request must be a good one");
         group.bench_function(who, |bencher| bencher.iter(ask));

@@ -294,6 +294,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/policies", OVERSIGHT, "list_policies", handler!(policies::list)),
     post("/api/v1/policies", SYSTEM, "create_policy", handler!(policies::create)),
     get("/api/v1/policies/{policy_id}", OVERSIGHT, "get_policy", handler!(policies::get)),
+    put("/api/v1/policies/{policy_id}", SYSTEM, "replace_policy", handler!(policies::replace)),
     delete("/api/v1/policies/{policy_id}", SYSTEM, "delete_policy", handler!(policies::delete)),
     put(
         "/api/v1/policies/{policy_id}/bindings/{account_id}",

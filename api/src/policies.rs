@@ -4,32 +4,47 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::optional::present;
-use crate::text::{BucketName, Description, Id, Name, ObjectKey, Time, text};
+use crate::text::{BucketName, Description, Id, IpAddress, Name, ObjectKey, Time, text};
 
 text! {
     /// What requests do.
     Action("enum" = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"]);
     /// Whether a statement allows or denies. A denial decides.
     Effect("enum" = ["allow", "deny"]);
-    /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, or `bucket:<bucket>/<prefix>*`. A key or prefix has at most 1024 bytes of UTF-8.
-    PolicyResource("pattern" = r"^bucket:(?!xn--|sthree-|amzn-s3-demo-)(?![^/]*\.\.)(?![0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/|$))(?![^/]*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)(/|$))[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^*]{1,1024}|/[^*]{0,1024}\*)?$");
+    /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, `bucket:<bucket>/<prefix>*`, or `bucket:<prefix>*` for all buckets whose names
+    /// begin so, with their objects. A key or prefix of keys has at most 1024 bytes of UTF-8.
+    PolicyResource("pattern" = r"^bucket:([a-z0-9.-]{0,63}\*|(?!xn--|sthree-|amzn-s3-demo-)(?![^/]*\.\.)(?![0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/|$))(?![^/]*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)(/|$))[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^*]{1,1024}|/[^*]{0,1024}\*)?)$");
+    /// An address, or a network with no bits set after its prefix, such as `10.0.0.0/8` or `2001:db8::/32`.
+    Network("pattern" = r"^[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?$");
 }
 
 /// A statement of a policy: about each of its actions on each of its resources.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    {"properties": {"only_if_absent": {"const": false}}},
+    {"properties": {"effect": {"const": "allow"}, "actions": {"contains": {"const": "s3:PutObject"}}}},
+]))]
 pub struct Statement {
     pub effect: Effect,
     #[schemars(length(min = 1, max = 5), extend("uniqueItems" = true))]
     pub actions: Vec<Action>,
     #[schemars(length(min = 1, max = 100))]
     pub resources: Vec<PolicyResource>,
+    /// Whether `s3:PutObject` is only allowed for keys that have no current object: such a write is refused with 412 otherwise,
+    /// whatever the client sends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_if_absent: bool,
+    /// The networks of the clients that the statement applies to; all clients if it is absent.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Network>", length(min = 1, max = 64))]
+    pub source_ip: Option<Vec<Network>>,
 }
 
-/// A new policy.
+/// A document of a policy: a new one, or one that replaces another.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreatePolicy {
+pub struct PolicyDocument {
     pub name: Name,
     #[serde(default)]
     pub description: Description,
@@ -91,6 +106,10 @@ pub struct CheckAccess {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ObjectKey")]
     pub key: Option<ObjectKey>,
+    /// The client's address, for statements with `source_ip`. Without it, denials of this kind apply and allowances do not.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "IpAddress")]
+    pub source_ip: Option<IpAddress>,
 }
 
 text! {
@@ -120,12 +139,19 @@ pub struct AppliedStatement {
     pub actions: Vec<Action>,
     pub resources: Vec<PolicyResource>,
     pub matching_resource: PolicyResource,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_if_absent: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Network>")]
+    pub source_ip: Option<Vec<Network>>,
 }
 
 /// Whether something is allowed, and why.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct AccessVerdict {
     pub allowed: bool,
+    /// Whether it is only allowed for keys that have no current object.
+    pub only_if_absent: bool,
     pub reason: AccessReason,
     /// Null for the root credential, which has no policies.
     pub account: Option<CheckedAccount>,

@@ -12,7 +12,7 @@ text! {
         "authentication", "policy", "quota", "object_lock", "cors_rules", "not_implemented", "request", "storage"
     ]);
     /// What the policies of an account say now.
-    DecisionNow("enum" = ["denied", "no_statement", "allowed", "account_deleted"]);
+    DecisionNow("enum" = ["denied", "no_statement", "allowed", "allowed_if_absent", "account_deleted"]);
     /// Why a credential may not be used.
     CredentialState("enum" = ["account_disabled", "credential_disabled", "credential_expired"]);
 }

@@ -8,6 +8,7 @@ use crate::last_use::LastUse;
 use crate::policy::{Action, Decision, Resource, Rights};
 use cairn_model::Timestamp;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -46,21 +47,21 @@ impl Principal {
     /// The name of root in audit records and the request log.
     pub const ROOT_NAME: &str = "root";
 
-    /// Whether the principal may do this.
+    /// Whether the principal may do this in a request of the client at this address.
     #[must_use]
-    pub fn decide(&self, action: Action, resource: Resource<'_>) -> Decision {
+    pub fn decide(&self, action: Action, resource: Resource<'_>, client: IpAddr) -> Decision {
         match self {
             Self::Root => Decision::Allowed,
-            Self::Account(account) => account.rights.decide(action, resource),
+            Self::Account(account) => account.rights.decide(action, resource, Some(client)),
         }
     }
 
     /// Whether a bucket is shown to the principal in the list of buckets: some statement allows it something there.
     #[must_use]
-    pub fn sees_bucket(&self, bucket: &str) -> bool {
+    pub fn sees_bucket(&self, bucket: &str, client: IpAddr) -> bool {
         match self {
             Self::Root => true,
-            Self::Account(account) => account.rights.allows_something_on(bucket),
+            Self::Account(account) => account.rights.allows_something_on(bucket, Some(client)),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::request::SignedRequest;
 use crate::sigv4::{self, AuthError, Authenticator, sign};
 use cairn_model::Timestamp;
 use sha2::{Digest as _, Sha256};
+use std::net::IpAddr;
 
 /// The body of a fuzz target. Panics if a property does not hold for the input.
 pub type Body = fn(&[u8]);
@@ -197,8 +198,11 @@ pub fn policy(data: &[u8]) {
     };
     let rights = Rights::compile([&policy]);
     let policies = [policy];
-    for action in Action::ALL {
-        assert_eq!(rights.decide(action, resource), naive::decide(&policies, action, resource));
+    for client in [None, Some(IpAddr::from([10, 1, 2, 3]))] {
+        for action in Action::ALL {
+            let decided = rights.decide(action, resource, client);
+            assert_eq!(decided, naive::decide(&policies, action, resource, client));
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use cairn_model::{Clock as _, Timestamp};
 use cairn_tables::StoreFailure;
 use futures_lite::future::{block_on, zip};
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ const STORE: [u8; 16] = [7; 16];
 const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
 const ROOT: &str = "root-access-key";
 const NOW: u64 = 1_795_237_200_000;
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The folder of a directory, and its clock.
 struct Fixture {
@@ -87,7 +89,7 @@ fn add_policy(directory: &Directory, effect: &str, action: &str, resource: &str)
 }
 
 fn may(found: &Credential, action: Action, bucket: &str, key: &str) -> bool {
-    found.principal.decide(action, Resource::Object(bucket, key)).is_allowed()
+    found.principal.decide(action, Resource::Object(bucket, key), CLIENT).is_allowed()
 }
 
 #[test]
@@ -103,7 +105,9 @@ fn new_accounts_authenticate_without_rights_and_survive_a_restart() {
             (made.secret_key.expose(), true)
         );
         assert_eq!(found.principal.to_string(), "account:web");
-        assert!(!may(&found, Action::GetObject, "photos", "a") && !found.principal.sees_bucket("photos"));
+        assert!(
+            !may(&found, Action::GetObject, "photos", "a") && !found.principal.sees_bucket("photos", CLIENT)
+        );
         let account = directory.account(id).unwrap();
         assert_eq!((account.enabled, account.created_at), (true, Timestamp(NOW)));
         assert_eq!(account.credentials, std::slice::from_ref(&made.info));
@@ -152,6 +156,50 @@ fn changes_are_in_force_for_the_next_lookup_of_every_executor() {
     assert!(is_found(false));
 }
 
+/// Replacing a policy changes the rights of all its accounts for the next request, and a restart keeps them.
+#[test]
+fn a_replaced_policy_is_in_force_at_once_and_after_a_restart() {
+    let fixture = Fixture::new();
+    let directory = fixture.open();
+    let (first, key) = create(&directory, "first");
+    let (second, other_key) = create(&directory, "second");
+    let id = add_policy(&directory, "allow", "s3:GetObject", "bucket:photos/*");
+    let deny = add_policy(&directory, "deny", "s3:GetObject", "bucket:photos/secret/*");
+    for (policy, account) in [(id, first), (id, second), (deny, second)] {
+        block_on(directory.attach(policy, account)).unwrap();
+    }
+    let keys = [key.info.access_key, other_key.info.access_key];
+    let may_read = |directory: &Arc<Directory>, bucket: &str, key: &str| {
+        let found = executor(directory);
+        keys.each_ref().map(|access_key| {
+            may(&found.find(access_key, fixture.now()).unwrap(), Action::GetObject, bucket, key)
+        })
+    };
+    assert_eq!(may_read(&directory, "photos", "secret/a"), [true, false]);
+    let music = policy("allow", "s3:GetObject", "bucket:mus*");
+    let (replacement, outcome) = block_on(directory.replace_policy(id, music.clone())).unwrap();
+    assert_eq!((replacement.before.pattern_count(), outcome), (1, Outcome::Changed));
+    assert_eq!(replacement.now.attached_to.len(), 2);
+    assert_eq!(directory.policy(id).unwrap(), replacement.now);
+    let (_, outcome) = block_on(directory.replace_policy(id, music.clone())).unwrap();
+    assert_eq!(outcome, Outcome::Unchanged);
+    // An account that gets the same policies now shares the new rights, not the old ones.
+    block_on(directory.attach(deny, first)).unwrap();
+    let check = |directory: &Arc<Directory>| {
+        assert_eq!(may_read(directory, "photos", "a"), [false, false]);
+        assert_eq!(may_read(directory, "music", "a"), [true, true]);
+    };
+    check(&directory);
+    drop(directory);
+    check(&fixture.open());
+    let unknown = block_on(
+        fixture
+            .open()
+            .replace_policy(PolicyId::parse("01890000-0000-7000-8000-000000000000").unwrap(), music),
+    );
+    assert_eq!(unknown.unwrap_err(), DirectoryError::PolicyNotFound);
+}
+
 /// A write in progress is authorized again only if something has changed, and then with the present rights.
 #[test]
 fn principal_is_looked_up_again_after_a_change() {
@@ -166,7 +214,7 @@ fn principal_is_looked_up_again_after_a_change() {
     let rights = |found: &ExecutorCredentials| {
         found
             .principal(key)
-            .map(|principal| principal.decide(Action::GetObject, Resource::Object("photos", "k")))
+            .map(|principal| principal.decide(Action::GetObject, Resource::Object("photos", "k"), CLIENT))
     };
     assert_eq!(rights(&found), Some(Decision::Allowed));
     block_on(directory.detach(policy, account)).unwrap();
@@ -520,7 +568,7 @@ fn access_of_an_account_has_its_policies_and_their_rights() {
     let access = directory.account_access(id).unwrap();
     assert!(access.enabled && &*access.name == "web");
     assert_eq!(access.policies.iter().map(|(id, _)| *id).collect::<Vec<_>>(), attached);
-    assert!(access.rights.decide(Action::GetObject, Resource::Object("music", "k")).is_allowed());
+    assert!(access.rights.decide(Action::GetObject, Resource::Object("music", "k"), None).is_allowed());
     let mut paged = Vec::new();
     while let Some(policy) = directory.policies_of(id, paged.last().copied(), 1).first() {
         paged.push(policy.id);

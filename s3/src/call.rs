@@ -2,7 +2,7 @@
 
 use crate::access::account;
 use crate::access::audit::AuditContext;
-use crate::access::auth::{self, RequiredRights};
+use crate::access::auth::{self, Permission, Requester, RequiredRights};
 use crate::access::recording::Recording;
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Result};
@@ -11,12 +11,13 @@ use crate::headers::object_lock;
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
-use cairn_engine::{Bucket, BucketSettings, Cause, Engine, Origin};
+use cairn_engine::{Bucket, BucketSettings, Cause, Engine, Origin, WriteCondition};
 use cairn_http1::{RequestHead, encode_path};
 use cairn_identity::{Authentication, Authenticator, Credentials, Principal};
 use cairn_model::{ObjectKey, Timestamp};
 use cairn_net::Request;
 use cairn_observe::AuditLog;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub(crate) struct Call<'a> {
     pub(crate) authenticator: &'a Rc<Authenticator<Box<dyn Credentials>>>,
     /// What the request requires of its client's policies.
     pub(crate) required: RequiredRights,
+    /// How far the client's policies allow the request. A change of them while the body is received changes it.
+    pub(crate) permission: Cell<Permission>,
     /// How much of S3 is implemented.
     pub(crate) compatibility: Compatibility,
     /// Where a failure is recorded that happens while the response is sent.
@@ -65,15 +68,28 @@ impl Call<'_> {
     /// # Errors
     /// Those of [`auth::authorize_again`].
     pub(crate) fn authorize_again(&self) -> S3Result<()> {
-        auth::authorize_again(self.authenticator, self.authentication, |principal| {
-            auth::authorize_request(principal, self.required, self.target)?;
+        let check = |principal: &Principal| {
+            let client = Requester { principal, address: self.request.client };
+            let permission = auth::authorize_request(client, self.required, self.target)?;
             let bypass = self.fields.amz(object_lock::BYPASS);
             if bypass.is_some_and(|text| text.eq_ignore_ascii_case("true")) {
-                auth::authorize_bypass(principal, self.target.bucket_text())
-            } else {
-                Ok(())
+                auth::authorize_bypass(client, self.target.bucket_text())?;
             }
-        })
+            Ok(permission)
+        };
+        let before = self.permission.get();
+        self.permission.set(auth::authorize_again(self.authenticator, self.authentication, before, check)?);
+        Ok(())
+    }
+
+    /// Returns the client.
+    pub(crate) fn requester(&self) -> Requester<'_> {
+        Requester { principal: &self.authentication.principal, address: self.request.client }
+    }
+
+    /// Restricts the condition of a write to what the client may write.
+    pub(crate) fn permitted(&self, condition: WriteCondition) -> WriteCondition {
+        self.permission.get().restrict(condition)
     }
 
     /// Returns who asks for the change, for its event.
@@ -105,7 +121,7 @@ impl Call<'_> {
         if !object_lock::asks_for_bypass(self.fields, settings)? {
             return Ok(false);
         }
-        auth::authorize_bypass(&self.authentication.principal, self.target.bucket_text())?;
+        auth::authorize_bypass(self.requester(), self.target.bucket_text())?;
         Ok(true)
     }
 

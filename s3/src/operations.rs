@@ -59,6 +59,8 @@ pub(crate) enum Input {
     Version,
     /// Conditions that make the write depend on the stored object.
     WriteCondition,
+    /// The content of a new object, or of a part of one.
+    NewObject,
     /// `x-amz-copy-source` and the headers whose names begin so.
     CopySource,
     /// `x-amz-copy-source-range`.
@@ -307,16 +309,16 @@ operations! {
         ListMultipartUploads: GET Bucket [query("uploads")], LIST_BUCKET => list_multipart_uploads(call).await;
 
         // Objects.
-        PutObject: PUT Object [Plain], PUT_OBJECT => put_object(call, body).await, accepts Body ChunkedBody WriteCondition ObjectLock;
+        PutObject: PUT Object [Plain], PUT_OBJECT => put_object(call, body).await, accepts NewObject Body ChunkedBody WriteCondition ObjectLock;
         GetObjectRetention: GET Object [query("retention")], GET_OBJECT => get_object_retention(call), accepts Version;
         PutObjectRetention: PUT Object [query("retention")], PUT_OBJECT => put_object_retention(call, body).await, accepts Body Version GovernanceBypass;
         GetObjectLegalHold: GET Object [query("legal-hold")], GET_OBJECT => get_object_legal_hold(call), accepts Version;
         PutObjectLegalHold: PUT Object [query("legal-hold")], PUT_OBJECT => put_object_legal_hold(call, body).await, accepts Body Version;
-        CopyObject: PUT Object [Header("x-amz-copy-source")], PUT_OBJECT => copy_object(call, body).await, accepts WriteCondition CopySource ObjectLock;
-        CreateMultipartUpload: POST Object [query("uploads")], PUT_OBJECT => create_multipart_upload(call).await, accepts ChecksumType ObjectLock;
-        UploadPart: PUT Object [query("uploadId"), query("partNumber")], PUT_OBJECT => upload_part(call, body).await, accepts Body ChunkedBody;
+        CopyObject: PUT Object [Header("x-amz-copy-source")], PUT_OBJECT => copy_object(call, body).await, accepts NewObject WriteCondition CopySource ObjectLock;
+        CreateMultipartUpload: POST Object [query("uploads")], PUT_OBJECT => create_multipart_upload(call).await, accepts NewObject ChecksumType ObjectLock;
+        UploadPart: PUT Object [query("uploadId"), query("partNumber")], PUT_OBJECT => upload_part(call, body).await, accepts NewObject Body ChunkedBody;
         ListParts: GET Object [query("uploadId")], GET_OBJECT => list_parts(call);
-        CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts Body WriteCondition ChecksumType;
+        CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts NewObject Body WriteCondition ChecksumType;
         AbortMultipartUpload: DELETE Object [query("uploadId")], DELETE_OBJECT => abort_multipart_upload(call).await;
         GetObject: GET Object [query("partNumber"), Plain], GET_OBJECT => get_object(call).await, accepts Version;
         HeadObject: HEAD Object [query("partNumber"), Plain], GET_OBJECT => head_object(call), accepts Version;
@@ -332,7 +334,7 @@ operations! {
         GetObjectTagging: GET Object [query("tagging")], GET_OBJECT => get_object_tagging(call), accepts Version, strict TAGGING;
         PutObjectTagging: PUT Object [query("tagging")], PUT_OBJECT => put_object_tagging(call, body).await, accepts Body Version, strict TAGGING;
         DeleteObjectTagging: DELETE Object [query("tagging")], PUT_OBJECT => delete_object_tagging(call).await, accepts Version, strict TAGGING;
-        PostObject: POST Bucket [Plain], OF_FORM_KEY => post_object(call, body).await, accepts Body WriteCondition ObjectLock, strict POST_FORM;
+        PostObject: POST Bucket [Plain], OF_FORM_KEY => post_object(call, body).await, accepts NewObject Body WriteCondition ObjectLock, strict POST_FORM;
         DeleteObjects: POST Bucket [query("delete")], OF_EACH_KEY => delete_objects(call, body).await, accepts Body GovernanceBypass, strict DELETE_OBJECTS;
         GetBucketAccelerateConfiguration: GET Bucket [query("accelerate")], MANAGE_BUCKET => get_bucket_accelerate_configuration(call), strict SETTINGS;
         GetBucketAcl: GET Bucket [query("acl")], MANAGE_BUCKET => get_bucket_acl(call), strict ACL;
@@ -353,7 +355,7 @@ operations! {
         GetObjectAcl: GET Object [query("acl")], GET_OBJECT => get_object_acl(call), accepts Version, strict ACL;
         PutObjectAcl: PUT Object [query("acl")], PUT_OBJECT => put_object_acl(call, body).await, accepts Body Version, strict ACL;
         GetObjectAttributes: GET Object [query("attributes")], GET_OBJECT => get_object_attributes(call), accepts Version, strict ATTRIBUTES;
-        UploadPartCopy: PUT Object [QueryAndHeader("uploadId", "x-amz-copy-source")], PUT_OBJECT => upload_part_copy(call, body).await, accepts CopySource CopyRange, strict PART_COPY;
+        UploadPartCopy: PUT Object [QueryAndHeader("uploadId", "x-amz-copy-source")], PUT_OBJECT => upload_part_copy(call, body).await, accepts NewObject CopySource CopyRange, strict PART_COPY;
     }
     // Operation: method, resource and selectors => what the client is told.
     not_implemented {

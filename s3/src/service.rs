@@ -2,7 +2,7 @@
 
 use crate::access::account::REGION;
 use crate::access::audit::AuditContext;
-use crate::access::auth::{self, RequiredRights};
+use crate::access::auth::{self, Requester, RequiredRights};
 use crate::access::recording::{RecordKind, Recording};
 use crate::body::check_unused_body;
 use crate::call::Call;
@@ -35,6 +35,7 @@ use cairn_observe::{
     AuditLog, LoggedResource, Plane, RefusedRecorder, RefusingSetting, log_exchange, paths_are_logged,
 };
 use cairn_sharing::PublicLinks;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -251,7 +252,8 @@ impl S3Service {
         };
         misplaced_headers::check(fields, name, *implementation)?;
         let required = required_rights(*implementation, fields, form);
-        auth::authorize_request(&authentication.principal, required, target)?;
+        let client = Requester { principal: &authentication.principal, address: request.client };
+        let permission = auth::authorize_request(client, required, target)?;
         if !implementation.accepts(Input::Body) {
             check_unused_body(authentication.payload, body).await?;
         }
@@ -263,6 +265,7 @@ impl S3Service {
             engine: &self.engine,
             authenticator: &self.authenticator,
             required,
+            permission: Cell::new(permission),
             compatibility: self.compatibility,
             audit: &self.audit,
             recording: &recording,
@@ -281,9 +284,8 @@ impl S3Service {
             let outcome = answered.as_ref().map(|reply| &reply.head);
             *is_failure_recorded = begun.end(outcome).await?;
         }
-        answered.map_err(|error| {
-            auth::hide_missing(&authentication.principal, target.bucket_text(), naming_upload(error, query))
-        })
+        answered
+            .map_err(|error| auth::hide_missing(client, target.bucket_text(), naming_upload(error, query)))
     }
 
     /// Refuses headers and encodings of the body that are not implemented.
@@ -499,7 +501,8 @@ fn required_rights(
     let reveals_stored_object =
         implementation.accepts(Input::WriteCondition) && write_conditions::reveals_stored_object(fields);
     let action = implementation.action.or(form.map(|_| Action::PutObject));
-    RequiredRights { action, reveals_stored_object }
+    let creates_object = implementation.accepts(Input::NewObject);
+    RequiredRights { action, creates_object, reveals_stored_object }
 }
 
 /// Adds the region to a denied HeadBucket, as AWS does. All buckets have the same region.

@@ -14,6 +14,10 @@ TARGET = "https://receiver.invalid/hook"
 ORIGIN = "https://www.example.com"
 DESCRIBED_ORIGIN = re.compile(r"https?://[^/?#@\x00-\x20\x7f-\xa0]{1,272}")
 
+# An accepted network of clients: the description cannot say that no bits are set after the prefix.
+NETWORK = "10.0.0.0/8"
+DESCRIBED_NETWORK = re.compile(r"[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?")
+
 # An accepted expiry of a link and end of a retention: the description cannot say that it must be in the future.
 END = "2999-01-01T00:00:00.000Z"
 TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt].+")
@@ -44,6 +48,29 @@ def has_unusable_origin(body: object) -> bool:
     """Returns whether an embed has another such origin than `map_body` gives it."""
     origins = body.get("allowed_origins") if isinstance(body, dict) else None
     return isinstance(origins, list) and any(is_described(origin) and origin != ORIGIN for origin in origins)
+
+
+def has_long_prefix(body: object) -> bool:
+    """Returns whether a webhook has a prefix that is accepted although it is longer than described: limits of texts are in bytes."""
+    prefix = body.get("object_prefix_filter") if isinstance(body, dict) else None
+    return isinstance(prefix, str) and len(prefix) > 255 and len(prefix.encode(errors="surrogatepass")) <= 1024
+
+
+def networks_of(body: object) -> list[list]:
+    """Returns the lists of networks in the statements of a policy."""
+    statements = body.get("statements") if isinstance(body, dict) else None
+    listed = [statement.get("source_ip") for statement in statements if isinstance(statement, dict)] if isinstance(statements, list) else []
+    return [networks for networks in listed if isinstance(networks, list)]
+
+
+def is_network(text: object) -> bool:
+    """Returns whether a network is valid by the description."""
+    return isinstance(text, str) and bool(DESCRIBED_NETWORK.fullmatch(text))
+
+
+def has_unusable_network(body: object) -> bool:
+    """Returns whether a statement has another such network than `map_body` gives it."""
+    return any(is_network(text) and text != NETWORK for networks in networks_of(body) for text in networks)
 
 
 def is_time(value: object) -> bool:
@@ -86,7 +113,7 @@ def has_unusable_tags(body: object) -> bool:
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
-    if has_unusable_tags(case.body):
+    if has_unusable_tags(case.body) or has_unusable_network(case.body) or has_long_prefix(case.body):
         return False
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
     return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body) and not has_unusable_retention(case.body)
@@ -94,7 +121,9 @@ def filter_case(_context: object, case: schemathesis.Case) -> bool:
 
 @schemathesis.hook
 def map_body(_context: object, body: object) -> object:
-    """Gives webhooks a target, embeds origins and a disposition, links an expiry, retentions an end and rules tags that the server accepts."""
+    """Gives webhooks, embeds, links, retentions, rules and policies values that the server accepts, where the description cannot say which."""
+    for networks in networks_of(body):
+        networks[:] = [NETWORK if is_network(text) else text for text in networks]
     if isinstance(body, dict) and isinstance(body.get("target_url"), str):
         body["target_url"] = TARGET
     if isinstance(body, dict) and isinstance(body.get("allowed_origins"), list):

@@ -6,7 +6,7 @@
 //! same policies at the same moment. Nothing else of a request is looked at: not whether the bucket exists, nor locks,
 //! nor quotas.
 
-use cairn_api::{AccessVerdict, CheckAccess, CheckedAccount};
+use cairn_api::{AccessVerdict, CheckAccess, CheckedAccount, IpAddress};
 use cairn_identity::directory::{
     AccountAccess, AccountId, CredentialStatus, Directory, PolicyId, PolicyInfo,
 };
@@ -16,6 +16,7 @@ use cairn_identity::policy::{
 use cairn_model::{BucketName, ObjectKey, u64_of};
 use futures_lite::future::yield_now;
 use http::StatusCode;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::call::Call;
@@ -33,6 +34,7 @@ const ALLOWED: &str = "allowed";
 fn of_root(is_accepted: bool) -> AccessVerdict {
     AccessVerdict {
         allowed: is_accepted,
+        only_if_absent: false,
         reason: if is_accepted { "root" } else { "root_disabled" }.into(),
         account: None,
         decided_by: None,
@@ -47,6 +49,8 @@ struct Question {
     action: Action,
     bucket: BucketName,
     key: Option<ObjectKey>,
+    /// The address of the client, if the question names one.
+    client: Option<IpAddr>,
 }
 
 impl Question {
@@ -57,6 +61,11 @@ impl Question {
             AdminError::invalid(format!("action: {asked:?} is not an action; the actions are {known}"))
         })?;
         let bucket = bucket_name(&request.bucket)?;
+        let address = |text: &IpAddress| {
+            text.parse()
+                .map_err(|_| AdminError::invalid(format!("source_ip: {:?} is not an IP address", &**text)))
+        };
+        let client = request.source_ip.as_ref().map(address).transpose()?;
         match (&request.key, action.is_on_buckets()) {
             (Some(_), true) => {
                 Err(AdminError::invalid(format!("key: {action} is done to a bucket; leave out the key")))
@@ -64,8 +73,8 @@ impl Question {
             (None, false) => {
                 Err(AdminError::invalid(format!("key: {action} is done to an object; name its key")))
             }
-            (None, true) => Ok(Self { action, bucket, key: None }),
-            (Some(key), false) => Ok(Self { action, bucket, key: Some(object_key(key)?) }),
+            (None, true) => Ok(Self { action, bucket, key: None, client }),
+            (Some(key), false) => Ok(Self { action, bucket, key: Some(object_key(key)?), client }),
         }
     }
 
@@ -96,9 +105,10 @@ fn subject(
 pub(super) async fn explain<'q>(
     action: Action,
     resource: Resource<'q>,
+    client: Option<IpAddr>,
     account: &AccountAccess,
 ) -> Result<Explanation<'q, usize>, AdminError> {
-    let mut explanation = Explanation::new(action, resource);
+    let mut explanation = Explanation::new(action, resource, client);
     let mut patterns = 0;
     for (index, (_, policy)) in account.policies.iter().enumerate() {
         explanation.add(index, policy);
@@ -108,7 +118,7 @@ pub(super) async fn explain<'q>(
             yield_now().await;
         }
     }
-    let decided = account.rights.decide(action, resource);
+    let decided = account.rights.decide(action, resource, client);
     if explanation.decision() == decided {
         return Ok(explanation);
     }
@@ -130,6 +140,9 @@ fn applied_body(
         actions: statement.actions.iter().map(|action| action.name().into()).collect(),
         resources: statement.resources.iter().map(|resource| resource.to_string().into()).collect(),
         matching_resource: statement.resources[applied.resource].to_string().into(),
+        only_if_absent: statement.only_if_absent,
+        source_ip: (!statement.source_ip.is_empty())
+            .then(|| statement.source_ip.iter().map(|network| network.to_string().into()).collect()),
     }
 }
 
@@ -143,10 +156,10 @@ pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Reply::json(StatusCode::OK, &of_root(call.context.capabilities.root_s3));
     }
     let (account, credential) = subject(call.directory()?, &request)?;
-    let explanation = explain(question.action, question.resource(), &account).await?;
+    let explanation = explain(question.action, question.resource(), question.client, &account).await?;
     let decision = explanation.decision();
     let by_policies = match decision {
-        Decision::Allowed => ALLOWED,
+        Decision::Allowed | Decision::AllowedIfAbsent => ALLOWED,
         Decision::DeniedExplicitly => "denied",
         Decision::DeniedImplicitly => "no_statement",
     };
@@ -160,6 +173,7 @@ pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let is_missing = decision == Decision::DeniedImplicitly;
     let body = AccessVerdict {
         allowed: reason == ALLOWED,
+        only_if_absent: reason == ALLOWED && decision == Decision::AllowedIfAbsent,
         reason: reason.into(),
         decided_by: statements.next(),
         also_applying: statements.collect(),

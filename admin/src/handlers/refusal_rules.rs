@@ -1,14 +1,16 @@
 //! What decided about a refused request: statement, quota, lock, CORS rules or setting.
 //!
 //! A statement is looked up when somebody asks, in the policies that the account has then. The answer says whether these
-//! are still the policies that decided, so that no statement is blamed for a decision it did not make. A policy itself
-//! never changes, so its id and the number of a statement always name the same statement.
+//! are still the policies that decided, with the same documents, so that no statement is blamed for a decision it did not
+//! make.
 
 use cairn_api::{QuotaUse, RefusalRule, RefusingStatement};
 use cairn_identity::directory::{AccountAccess, AccountId, Directory};
 use cairn_identity::policy::{Action, AppliedStatement, Decision, Resource, ResourcePattern};
 use cairn_model::u64_of;
 use cairn_observe::{DecidingRule, QuotaFact, RefusedRequest, RefusedRight, RefusingSetting};
+
+use std::net::IpAddr;
 
 use crate::context::SettingValues;
 use crate::error::AdminError;
@@ -61,6 +63,7 @@ pub(super) fn setting_body(setting: RefusingSetting, values: &SettingValues) -> 
 pub(super) async fn explain_right(
     directory: &Directory,
     right: &RefusedRight,
+    client: IpAddr,
     rule: RefusalRule,
 ) -> Result<RefusalRule, AdminError> {
     let (Some(asked), Some(action)) = (&right.account, Action::parse(right.action)) else { return Ok(rule) };
@@ -79,9 +82,10 @@ pub(super) async fn explain_right(
         None => Resource::Bucket(&right.bucket),
         Some(key) => Resource::Object(&right.bucket, key),
     };
-    let explanation = explain(action, resource, &account).await?;
+    let explanation = explain(action, resource, Some(client), &account).await?;
     let decision = match explanation.decision() {
         Decision::Allowed => "allowed",
+        Decision::AllowedIfAbsent => "allowed_if_absent",
         Decision::DeniedExplicitly => "denied",
         Decision::DeniedImplicitly => "no_statement",
     };

@@ -83,7 +83,7 @@ pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     };
     let mut body = refused_body(&found, &call.context.setting_values);
     if let Some(right) = &found.right {
-        body.decided_by = explain_right(call.directory()?, right, body.decided_by).await?;
+        body.decided_by = explain_right(call.directory()?, right, found.client, body.decided_by).await?;
     }
     Reply::json(StatusCode::OK, &body)
 }

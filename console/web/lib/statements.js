@@ -14,6 +14,17 @@ const code = (texts) => texts.map((text) => h("div", null, h("code", null, text)
 export const effectTag = (effect) =>
   tag(effect === "allow" ? t("allows") : t("denies"), effect === "allow" ? "good" : "bad");
 
+/** Describes what makes a statement apply to some requests only. */
+export const restrictions = (statement) => [
+  statement.only_if_absent && h("div", { class: "muted small" }, t("s3:PutObject only for keys without an object")),
+  statement.source_ip &&
+    h(
+      "div",
+      { class: "muted small" },
+      t("only for clients in {networks}", { networks: statement.source_ip.join(", ") }),
+    ),
+];
+
 /** Returns a table of the statements of policies. */
 export function statementTable(policies) {
   const rows = policies.flatMap((policy) =>
@@ -25,7 +36,7 @@ export function statementTable(policies) {
       [
         { name: t("Effect"), cell: (row) => effectTag(row.effect) },
         { name: t("Actions allowed or denied"), cell: (row) => code(row.actions) },
-        { name: t("On"), cell: (row) => code(row.resources) },
+        { name: t("On"), cell: (row) => [code(row.resources), restrictions(row)] },
         {
           name: t("By"),
           from: "medium",

@@ -3,7 +3,7 @@
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
 import { go, place } from "../lib/navigation.js";
-import { effectTag, statementTable } from "../lib/statements.js";
+import { effectTag, restrictions, statementTable } from "../lib/statements.js";
 import { t } from "../lib/text.js";
 import {
   button,
@@ -57,6 +57,7 @@ function applied(statement) {
     h("code", null, statement.actions.join(", ")),
     " · ",
     h("code", null, statement.matching_resource),
+    restrictions(statement),
   );
 }
 

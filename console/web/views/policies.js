@@ -1,4 +1,4 @@
-// Policies: list, creation as form or JSON, deletion.
+// Policies: list, creation as form or JSON, replacement, deletion.
 
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
@@ -21,6 +21,8 @@ import {
 
 const ACTIONS = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"];
 
+const statementsInput = () => h("textarea", { rows: 12, spellcheck: "false", "aria-label": t("Statements as JSON") });
+
 async function create() {
   const name = h("input", { type: "text", required: true, autocomplete: "off" });
   const bucket = h("input", { type: "text", required: true, spellcheck: "false" });
@@ -29,7 +31,8 @@ async function create() {
     action,
     h("input", { type: "checkbox", checked: action === "s3:ListBucket" || action === "s3:GetObject" }),
   ]);
-  const json = h("textarea", { rows: 12, spellcheck: "false", "aria-label": t("Statements as JSON") });
+  const onlyIfAbsent = h("input", { type: "checkbox" });
+  const json = statementsInput();
   const write = () => {
     const chosen = boxes.filter(([, box]) => box.checked).map(([action]) => action);
     const ofBucket = chosen.filter((action) => action === "s3:ListBucket" || action === "s3:ManageBucket");
@@ -37,12 +40,19 @@ async function create() {
     const where = bucket.value || "BUCKET";
     const statements = [];
     if (ofBucket.length > 0) statements.push({ effect: "allow", actions: ofBucket, resources: [`bucket:${where}`] });
+    const restriction = onlyIfAbsent.checked && ofObjects.includes("s3:PutObject") ? { only_if_absent: true } : {};
     if (ofObjects.length > 0)
-      statements.push({ effect: "allow", actions: ofObjects, resources: [`bucket:${where}/${prefix.value}*`] });
+      statements.push({
+        effect: "allow",
+        actions: ofObjects,
+        resources: [`bucket:${where}/${prefix.value}*`],
+        ...restriction,
+      });
     json.value = JSON.stringify(statements, null, 2);
   };
   write();
-  for (const input of [bucket, prefix, ...boxes.map(([, box]) => box)]) input.addEventListener("input", write);
+  for (const input of [bucket, prefix, onlyIfAbsent, ...boxes.map(([, box]) => box)])
+    input.addEventListener("input", write);
   (await ask({
     title: t("Create a policy"),
     action: t("Create policy"),
@@ -55,11 +65,34 @@ async function create() {
         null,
         h("legend", null, t("Allowed")),
         boxes.map(([action, box]) => h("label", { class: "check" }, box, h("code", null, action))),
+        h("label", { class: "check" }, onlyIfAbsent, t("Write new objects only: nothing is overwritten")),
       ),
       field(t("Statements"), json, t("Written by the form above. Changes here count.")),
     ],
     submit: () =>
       api.post("/api/v1/policies", { name: name.value, description: "", statements: JSON.parse(json.value) }),
+  })) && draw();
+}
+
+async function replace(policy) {
+  const name = h("input", { type: "text", required: true, autocomplete: "off", value: policy.name });
+  const description = h("input", { type: "text", autocomplete: "off", value: policy.description });
+  const json = statementsInput();
+  json.value = JSON.stringify(policy.statements, null, 2);
+  (await ask({
+    title: t("Edit policy {name}", { name: policy.name }),
+    action: t("Save"),
+    content: [
+      field(t("Name"), name),
+      field(t("Description"), description),
+      field(t("Statements"), json, t("In force for the next request of every account that has this policy.")),
+    ],
+    submit: () =>
+      api.put(`/api/v1/policies/${policy.id}`, {
+        name: name.value,
+        description: description.value,
+        statements: JSON.parse(json.value),
+      }),
   })) && draw();
 }
 
@@ -110,7 +143,11 @@ export async function show(view, { parts: [wanted] }) {
           name: t("Actions"),
           head: h("span", { class: "hidden" }, t("Actions")),
           align: "end",
-          cell: (row) => mayAdminister() && button(t("Delete"), () => remove(row), "link danger"),
+          cell: (row) =>
+            mayAdminister() && [
+              button(t("Edit"), () => replace(row), "link"),
+              button(t("Delete"), () => remove(row), "link danger"),
+            ],
         },
       ],
       policies,

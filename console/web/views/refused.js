@@ -138,6 +138,9 @@ function policyDecision(right, found) {
   const now = {
     denied: t("The policies of the account have changed since. Now this denies it:"),
     allowed: t("The policies of the account have changed since. Now this allows it:"),
+    allowed_if_absent: t(
+      "The policies of the account have changed since. Now this allows it for keys without an object:",
+    ),
     no_statement: t("The policies of the account have changed since. Now none of them allows it."),
     account_deleted: t("The account was deleted since."),
   }[found.decision_now];

@@ -149,6 +149,8 @@ pub enum EtagMatch {
 pub struct WriteCondition {
     /// `If-None-Match`: the current object must not match. With [`EtagMatch::Any`] there must be no current object.
     pub if_none_match: Option<EtagMatch>,
+    /// There must be no current object, whatever the client asks for: its rights allow no more.
+    pub must_be_absent: bool,
     /// `If-Match`: there must be a current object, and it must match.
     pub if_match: Option<EtagMatch>,
     /// `x-amz-if-match-size`, bytes.
@@ -182,13 +184,22 @@ impl WriteCondition {
     /// [`EngineError::PreconditionFailed`] with the first condition that does not hold. [`EngineError::NoSuchKey`] if a
     /// condition needs an object, and the key has none.
     pub fn check(&self, current: Option<&ObjectInfo>) -> Result<(), EngineError> {
-        let Self { if_none_match, if_match, if_size, if_last_modified_seconds, unchanged_since: _ } = self;
+        let Self {
+            if_none_match,
+            must_be_absent,
+            if_match,
+            if_size,
+            if_last_modified_seconds,
+            unchanged_since: _,
+        } = self;
         let Some(info) = current else {
             let needs_object = if_match.is_some() || if_size.is_some() || if_last_modified_seconds.is_some();
             return if needs_object { Err(EngineError::NoSuchKey) } else { Ok(()) };
         };
         let modified = info.last_modified.seconds();
-        let failed = if if_match.as_ref().is_some_and(|tags| !tags.matches(info.etag)) {
+        let failed = if *must_be_absent {
+            Precondition::IfNoneMatch
+        } else if if_match.as_ref().is_some_and(|tags| !tags.matches(info.etag)) {
             Precondition::IfMatch
         } else if if_none_match.as_ref().is_some_and(|tags| tags.matches(info.etag)) {
             Precondition::IfNoneMatch

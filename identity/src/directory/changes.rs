@@ -8,8 +8,8 @@
 use super::error::DirectoryError;
 use super::limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
-    POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
-    TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
+    POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, SOURCE_LISTS_PER_ACCOUNT_MAX,
+    TEMPORARY_PER_ACCOUNT_MAX, TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 use super::record::{self, AccountRecord};
 use super::rights_cache::RightsCache;
@@ -18,9 +18,11 @@ use super::secret::{self, hash_token};
 use super::shared::Shared;
 use super::state::{AccountState, CredentialState, PolicyState, State, TokenState};
 use super::store::Write;
-use super::view::{Account, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo};
+use super::view::{
+    Account, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo, PolicyReplacement,
+};
 use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
-use crate::policy::{Policy, validate_description, validate_name};
+use crate::policy::{Policy, Rights, source_list_count, validate_description, validate_name};
 use crate::role::Role;
 use cairn_model::{Timestamp, time_id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -295,6 +297,73 @@ impl Changes {
         Ok(PolicyInfo { id, policy, created_at, attached_to: Vec::new() })
     }
 
+    /// Replaces the document of a policy. The accounts that it is attached to have its rights from then on.
+    pub(super) fn replace_policy(
+        &mut self,
+        id: PolicyId,
+        policy: Policy,
+    ) -> ChangeResult<(PolicyReplacement, Outcome)> {
+        let policy = Arc::new(policy);
+        let before = self.shared.state().policy_view(id).ok_or(DirectoryError::PolicyNotFound)?;
+        let replacement = PolicyReplacement {
+            before: Arc::clone(&before.policy),
+            now: PolicyInfo { policy: Arc::clone(&policy), ..before },
+        };
+        if replacement.before == policy {
+            return Ok((replacement, Outcome::Unchanged));
+        }
+        // Compiled before the change, so that no executor waits for it.
+        self.rights.forget(id);
+        let compiled = self.compile_replacement(id, &replacement);
+        let body = record::encode_policy(&policy, replacement.now.created_at);
+        let write = Write::put(self.shared.store.policies, &id.0, body);
+        let changed = compiled.and_then(|rights| {
+            self.change(&[write], |state| {
+                state.replace_policy(id, policy);
+                for (account, rights) in rights {
+                    if let Some(account) = state.accounts.get_mut(&account) {
+                        account.rights = rights;
+                    }
+                }
+            })
+        });
+        if changed.is_err() {
+            // The compiled rights are those of a document that is not in force.
+            self.rights.forget(id);
+        }
+        changed.map(|()| (replacement, Outcome::Changed))
+    }
+
+    /// Checks the limits for the accounts of a policy with its new document, and compiles their rights.
+    fn compile_replacement(
+        &mut self,
+        id: PolicyId,
+        replacement: &PolicyReplacement,
+    ) -> ChangeResult<Vec<(AccountId, Arc<Rights>)>> {
+        let PolicyReplacement { before, now: PolicyInfo { policy, attached_to, .. } } = replacement;
+        let (before, after) = (before.pattern_count(), policy.pattern_count());
+        let state = self.shared.state();
+        if state.resources() - before + after > RESOURCES_MAX {
+            return too_many("resources in all policies", RESOURCES_MAX);
+        }
+        if state.attached_resources() + after * attached_to.len() - before * attached_to.len()
+            > ATTACHED_RESOURCES_MAX
+        {
+            let what = "resources in the policies attached to all accounts together";
+            return too_many(what, ATTACHED_RESOURCES_MAX);
+        }
+        let mut compiled = Vec::with_capacity(attached_to.len());
+        for account in attached_to {
+            let Some(owner) = state.accounts.get(account) else { continue };
+            let others = owner.policies.iter().filter(|other| **other != id);
+            let others = others.filter_map(|other| Some(&*state.policies.get(other)?.policy));
+            check_account_limits(others.chain([&**policy]))?;
+            let rights = self.rights.rights_with(&state, &owner.policies, Some((id, policy)));
+            compiled.push((*account, rights));
+        }
+        Ok(compiled)
+    }
+
     pub(super) fn delete_policy(&mut self, id: PolicyId) -> ChangeResult<PolicyInfo> {
         let view = self.shared.state().policy_view(id).ok_or(DirectoryError::PolicyNotFound)?;
         if !view.attached_to.is_empty() {
@@ -317,10 +386,7 @@ impl Changes {
             }
             let with_new = || attached.iter().chain([&policy]);
             let resources = |id| state.policies.get(id).map_or(0, |found| found.resources);
-            if with_new().map(resources).sum::<usize>() > RESOURCES_PER_ACCOUNT_MAX {
-                let what = "resources in the policies attached to an account";
-                return too_many(what, RESOURCES_PER_ACCOUNT_MAX);
-            }
+            check_account_limits(with_new().filter_map(|id| Some(&*state.policies.get(id)?.policy)))?;
             if state.attached_resources() + resources(&policy) > ATTACHED_RESOURCES_MAX {
                 let what = "resources in the policies attached to all accounts together";
                 return too_many(what, ATTACHED_RESOURCES_MAX);
@@ -404,6 +470,19 @@ impl Changes {
             }
         })
     }
+}
+
+/// Checks the limits on all policies of an account together.
+fn check_account_limits<'p>(policies: impl Iterator<Item = &'p Policy> + Clone) -> ChangeResult<()> {
+    if policies.clone().map(Policy::pattern_count).sum::<usize>() > RESOURCES_PER_ACCOUNT_MAX {
+        let what = "resources in the policies attached to an account";
+        return too_many(what, RESOURCES_PER_ACCOUNT_MAX);
+    }
+    if source_list_count(policies) > SOURCE_LISTS_PER_ACCOUNT_MAX {
+        let what = "different source_ip lists in the policies attached to an account";
+        return too_many(what, SOURCE_LISTS_PER_ACCOUNT_MAX);
+    }
+    Ok(())
 }
 
 /// Returns the policies attached to an account, after checking that `policy` exists too.

@@ -9,7 +9,9 @@ use super::seal::SecretKey;
 use super::secret::{TOKEN_PREFIX, hash_token};
 use super::shared::Shared;
 use super::store::{DirectoryStore, SCHEMA};
-use super::view::{Account, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo};
+use super::view::{
+    Account, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo, PolicyReplacement,
+};
 use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 use crate::policy::Policy;
 use crate::role::Role;
@@ -153,6 +155,19 @@ impl Directory {
     /// [`DirectoryError::TooMany`], or a failure.
     pub async fn create_policy(&self, policy: Policy) -> Result<PolicyInfo, DirectoryError> {
         self.change(move |changes| changes.create_policy(policy)).await
+    }
+
+    /// Replaces the document of a policy completely. Has no effect if it is the same. The new rights are in force for the next
+    /// request of every account that the policy is attached to.
+    ///
+    /// # Errors
+    /// [`DirectoryError`]: `PolicyNotFound`, `TooMany` if the new document exceeds a limit of an account.
+    pub async fn replace_policy(
+        &self,
+        id: PolicyId,
+        policy: Policy,
+    ) -> Result<(PolicyReplacement, Outcome), DirectoryError> {
+        self.change(move |changes| changes.replace_policy(id, policy)).await
     }
 
     /// Deletes a policy that is not attached to any account. Returns the deleted policy.

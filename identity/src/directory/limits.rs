@@ -15,6 +15,8 @@ pub const POLICIES_MAX: usize = 100_000;
 pub const POLICIES_PER_ACCOUNT_MAX: usize = 10_000;
 /// Resources in all policies of an account. Compiling that many takes tens of milliseconds on the directory's thread.
 pub const RESOURCES_PER_ACCOUNT_MAX: usize = 100_000;
+/// Different `source_ip` lists in the policies of an account. A decision looks at each of them.
+pub const SOURCE_LISTS_PER_ACCOUNT_MAX: usize = 100;
 /// Resources in all policies. Each takes about 100 bytes of memory, or a kilobyte with the longest keys.
 pub const RESOURCES_MAX: usize = 1_000_000;
 /// Resources in the policies of each account, summed over all accounts. Accounts with the same policies share their compiled

@@ -28,12 +28,12 @@ pub use error::DirectoryError;
 pub use handle::{Directory, DirectoryOptions};
 pub use limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
-    POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
-    TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
+    POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, SOURCE_LISTS_PER_ACCOUNT_MAX,
+    TEMPORARY_PER_ACCOUNT_MAX, TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 pub use lookup::ExecutorCredentials;
 pub use secret::Secret;
 pub use view::{
     Account, AccountAccess, AttachedPolicy, CredentialInfo, CredentialStatus, ManagementToken, NewCredential,
-    NewManagementToken, Outcome, PolicyInfo,
+    NewManagementToken, Outcome, PolicyInfo, PolicyReplacement,
 };

@@ -5,15 +5,15 @@
 
 use super::state::State;
 use crate::id::PolicyId;
-use crate::policy::Rights;
+use crate::policy::{Policy, Rights};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 /// Number of cached entries below which unused ones are not searched for.
 const SWEEP_ENTRIES_MIN: usize = 64;
 
-/// The rights in use, by the sorted ids of their policies. An entry stays valid because a policy never changes and no id is
-/// used twice.
+/// The rights in use, by the sorted ids of their policies. An entry stays valid until one of its policies is replaced: then
+/// [`RightsCache::forget`] removes it. No id is used twice.
 #[derive(Default)]
 pub(super) struct RightsCache {
     by_policies: HashMap<Box<[PolicyId]>, Weak<Rights>>,
@@ -39,16 +39,35 @@ impl RightsCache {
         state: &State,
         policies: impl IntoIterator<Item = &'p PolicyId>,
     ) -> Arc<Rights> {
+        self.rights_with(state, policies, None)
+    }
+
+    /// Does the same as [`Self::rights_of`], with another document for one of the policies. Its entries must have been
+    /// forgotten.
+    pub(super) fn rights_with<'p>(
+        &mut self,
+        state: &State,
+        policies: impl IntoIterator<Item = &'p PolicyId>,
+        replaced: Option<(PolicyId, &Policy)>,
+    ) -> Arc<Rights> {
         let mut ids: Vec<_> = policies.into_iter().copied().collect();
         ids.sort_unstable();
         if let Some(rights) = self.by_policies.get(&*ids).and_then(Weak::upgrade) {
             return rights;
         }
         self.remove_unused();
-        let found = ids.iter().filter_map(|id| state.policies.get(id));
-        let rights = Arc::new(Rights::compile(found.map(|found| &*found.policy)));
+        let document = |id: &PolicyId| match replaced {
+            Some((replaced, policy)) if replaced == *id => Some(policy),
+            _ => state.policies.get(id).map(|found| &*found.policy),
+        };
+        let rights = Arc::new(Rights::compile(ids.iter().filter_map(document)));
         self.by_policies.insert(ids.into(), Arc::downgrade(&rights));
         rights
+    }
+
+    /// Removes the entries with a policy.
+    pub(super) fn forget(&mut self, policy: PolicyId) {
+        self.by_policies.retain(|policies, _| policies.binary_search(&policy).is_err());
     }
 
     /// Removes unused entries. Sweeps only after the number of entries has doubled, so that the cost per entry is constant.

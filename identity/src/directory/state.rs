@@ -151,7 +151,18 @@ impl State {
     pub(super) fn add_policy(&mut self, id: PolicyId, policy: PolicyState) {
         self.resources += policy.resources;
         let replaced = self.policies.insert(id, policy);
-        assert!(replaced.is_none(), "a policy never changes, so its id is added once");
+        assert!(replaced.is_none(), "the id of a new policy is not in use");
+    }
+
+    /// Replaces the document of a policy that exists, without updating the rights of its accounts.
+    pub(super) fn replace_policy(&mut self, id: PolicyId, policy: Arc<Policy>) {
+        let Some(found) = self.policies.get_mut(&id) else { return };
+        let (before, after) = (found.resources, policy.pattern_count());
+        found.policy = policy;
+        found.resources = after;
+        self.resources = self.resources - before + after;
+        let accounts = found.attached_to.len();
+        self.attached_resources = self.attached_resources - before * accounts + after * accounts;
     }
 
     /// Removes a policy that is not attached to any account, if it exists.

@@ -109,6 +109,15 @@ pub struct PolicyInfo {
     pub attached_to: Vec<AccountId>,
 }
 
+/// A policy whose document was replaced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PolicyReplacement {
+    /// The document before.
+    pub before: Arc<Policy>,
+    /// The policy as it is now.
+    pub now: PolicyInfo,
+}
+
 /// A management token without the secret text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ManagementToken {

@@ -1,7 +1,7 @@
 //! Translates AWS policy documents for operators who paste one.
 //!
 //! A translation never allows more than the document, except that the five actions are coarser: the notes say where. What
-//! would need more (a wildcard for buckets, a condition, an action for settings alone) is listed instead. Nothing is created
+//! would need more (a wildcard in the middle, most conditions, an action for settings alone) is listed instead. Nothing is created
 //! from a translation.
 //!
 //! Source: IAM User Guide, "JSON policy elements"; Service Authorization Reference, "Actions for Amazon S3".
@@ -102,7 +102,6 @@ impl Translator {
             return self.problem(place, "a statement must be an object");
         };
         for (name, reason) in [
-            ("Condition", "conditions do not exist here"),
             ("NotAction", "name the actions in Action"),
             ("NotResource", "name the resources in Resource"),
             ("Principal", "attach the policy to service accounts instead"),
@@ -120,6 +119,7 @@ impl Translator {
         let actions = self.actions(&format!("{place}.Action"), members.get("Action"), effect);
         let resources =
             self.resources(&format!("{place}.Resource"), members.get("Resource"), actions.is_empty());
+        let source_ip = self.source_ip(&format!("{place}.Condition"), members.get("Condition"));
         if actions.is_empty() || resources.is_empty() {
             return;
         }
@@ -127,7 +127,26 @@ impl Translator {
             effect: effect.name().to_owned(),
             actions: actions.into_iter().map(|action| action.name().to_owned()).collect(),
             resources,
+            only_if_absent: false,
+            source_ip,
         });
+    }
+
+    /// Translates the one condition that has a counterpart: the networks of the client.
+    fn source_ip(&mut self, place: &str, condition: Option<&Value>) -> Option<Vec<String>> {
+        let only = |value: &Value, name: &str| -> Option<Value> {
+            let members = value.as_object().filter(|members| members.len() == 1)?;
+            members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.clone())
+        };
+        let condition = condition?;
+        let networks = only(condition, "IpAddress").and_then(|test| only(&test, "aws:SourceIp"));
+        let texts: Option<Vec<String>> = networks.and_then(|networks| {
+            texts(Some(&networks)).into_iter().map(|text| text.map(str::to_owned)).collect()
+        });
+        if texts.is_none() {
+            self.problem(place, "the only condition here is IpAddress on aws:SourceIp");
+        }
+        texts
     }
 
     fn actions(&mut self, place: &str, value: Option<&Value>, effect: Effect) -> Vec<Action> {
@@ -178,7 +197,7 @@ impl Translator {
                 self.problem(place, "must be a text or a list of texts");
                 continue;
             };
-            let path = text.strip_prefix(ARN_PREFIX).filter(|path| !path.starts_with('*'));
+            let path = if text == "*" { Some("*") } else { text.strip_prefix(ARN_PREFIX) };
             let Some(path) = path else {
                 self.problem(
                     place,
@@ -272,12 +291,16 @@ mod tests {
             {"Effect": "Allow", "Action": ["s3:getobject", "s3:PutObject", "s3:ListAllMyBuckets"],
              "Resource": ["arn:aws:s3:::photos/*", "arn:aws:s3:::photos/a b"]},
             {"Effect": "Deny", "Action": "s3:DeleteObject*", "Resource": "arn:aws:s3:::photos/keep/*"},
+            {"Effect": "Allow", "Action": "s3:GetObject", "Resource": ["arn:aws:s3:::photos-*", "*"],
+             "Condition": {"IpAddress": {"aws:SourceIp": ["10.0.0.0/8", "192.0.2.7"]}}},
         ]});
         let expected = json!([
             {"effect": "allow", "actions": ["s3:ListBucket"], "resources": ["bucket:photos"]},
             {"effect": "allow", "actions": ["s3:GetObject", "s3:PutObject"],
              "resources": ["bucket:photos/*", "bucket:photos/a b"]},
             {"effect": "deny", "actions": ["s3:DeleteObject"], "resources": ["bucket:photos/keep/*"]},
+            {"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos-*", "bucket:*"],
+             "source_ip": ["10.0.0.0/8", "192.0.2.7"]},
         ]);
         assert_eq!(translated(&document), expected);
         let one =
@@ -295,9 +318,9 @@ mod tests {
             ),
             (statement(&json!("s3:Get*"), &bucket), "\"s3:Get*\" has no counterpart"),
             (statement(&json!("s3:GetBucketVersioning"), &bucket), "is part of s3:ManageBucket"),
-            (statement(&get, &json!("*")), "Statement[0].Resource: \"*\" does not name a bucket"),
-            (statement(&get, &json!("arn:aws:s3:::*")), "does not name a bucket"),
-            (statement(&get, &json!("arn:aws:s3:::photos-*")), "bucket:photos-*"),
+            (statement(&get, &json!("photos")), "Statement[0].Resource: \"photos\" does not name a bucket"),
+            (statement(&get, &json!("arn:aws:s3:::*/*")), "bucket:*/*"),
+            (statement(&get, &json!("arn:aws:s3:::pho*os")), "bucket:pho*os"),
             (statement(&get, &json!("arn:aws:s3:::photos/${aws:username}/*")), "a variable"),
             (statement(&get, &json!("arn:aws:s3:::photos/*.jpg")), "bucket:photos/*.jpg"),
             (statement(&json!(5), &bucket), "a text or a list of texts"),

@@ -2,9 +2,11 @@
 
 use super::action::{Action, ActionSet};
 use super::limits::{
-    DESCRIPTION_CHARACTERS_MAX, NAME_CHARACTERS_MAX, STATEMENT_RESOURCES_MAX, STATEMENTS_MAX,
+    DESCRIPTION_CHARACTERS_MAX, NAME_CHARACTERS_MAX, STATEMENT_NETWORKS_MAX, STATEMENT_RESOURCES_MAX,
+    STATEMENTS_MAX,
 };
 use super::resource::ResourcePattern;
+use cairn_model::IpNetwork;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -55,6 +57,12 @@ pub struct StatementDraft {
     pub actions: Vec<String>,
     /// Resource patterns, see [`ResourcePattern`].
     pub resources: Vec<String>,
+    /// Whether `s3:PutObject` is only allowed for keys that have no current object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_if_absent: bool,
+    /// The networks of the clients that the statement applies to; `None` for all clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_ip: Option<Vec<String>>,
 }
 
 /// A statement: applies to each of its actions on each of its resources.
@@ -66,6 +74,30 @@ pub struct Statement {
     pub actions: Vec<Action>,
     /// The resources, in the order of the document.
     pub resources: Vec<ResourcePattern>,
+    /// Whether `s3:PutObject` is only allowed for keys that have no current object. Never of a denial.
+    pub only_if_absent: bool,
+    /// The networks of the clients that the statement applies to, in the order of the document; none for all clients.
+    pub source_ip: Vec<IpNetwork>,
+}
+
+/// As a person reads it: `allow s3:GetObject on bucket:photos/*`, and its restrictions.
+impl fmt::Display for Statement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { effect, actions, resources, only_if_absent, source_ip } = self;
+        let listed = |out: &mut fmt::Formatter<'_>, before: &str, items: &[&dyn fmt::Display]| {
+            items
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, item)| write!(out, "{}{item}", if index == 0 { before } else { ", " }))
+        };
+        out.write_str(effect.name())?;
+        listed(out, " ", &actions.iter().map(|action| action as _).collect::<Vec<_>>())?;
+        listed(out, " on ", &resources.iter().map(|resource| resource as _).collect::<Vec<_>>())?;
+        if *only_if_absent {
+            out.write_str(" only if absent")?;
+        }
+        listed(out, " from ", &source_ip.iter().map(|network| network as _).collect::<Vec<_>>())
+    }
 }
 
 /// A valid policy.
@@ -178,6 +210,9 @@ impl Policy {
             effect: statement.effect.name().to_owned(),
             actions: statement.actions.iter().map(ToString::to_string).collect(),
             resources: statement.resources.iter().map(ToString::to_string).collect(),
+            only_if_absent: statement.only_if_absent,
+            source_ip: (!statement.source_ip.is_empty())
+                .then(|| statement.source_ip.iter().map(ToString::to_string).collect()),
         };
         PolicyDraft {
             name: self.name.clone(),
@@ -194,11 +229,34 @@ impl Policy {
 }
 
 fn parse_statement(draft: &StatementDraft) -> Result<Statement, InvalidPolicy> {
-    let StatementDraft { effect, actions, resources } = draft;
+    let StatementDraft { effect, actions, resources, only_if_absent, source_ip } = draft;
     let Some(effect) = Effect::parse(effect) else {
         return invalid(format!("effect: {} must be \"allow\" or \"deny\"", quoted(effect)));
     };
-    Ok(Statement { effect, actions: parse_actions(actions)?, resources: parse_resources(resources)? })
+    let (actions, resources) = (parse_actions(actions)?, parse_resources(resources)?);
+    if *only_if_absent && (effect == Effect::Deny || !actions.contains(&Action::PutObject)) {
+        return invalid("only_if_absent: it is for statements that allow s3:PutObject");
+    }
+    let source_ip = source_ip.as_deref().map_or(Ok(Vec::new()), parse_networks)?;
+    Ok(Statement { effect, actions, resources, only_if_absent: *only_if_absent, source_ip })
+}
+
+fn parse_networks(texts: &[String]) -> Result<Vec<IpNetwork>, InvalidPolicy> {
+    if texts.is_empty() {
+        return invalid("source_ip: it needs at least one network; omit it for all clients");
+    }
+    if texts.len() > STATEMENT_NETWORKS_MAX {
+        return invalid(format!("source_ip: a statement can have at most {STATEMENT_NETWORKS_MAX} networks"));
+    }
+    let parse = |(index, text): (usize, &String)| {
+        IpNetwork::parse(text).ok_or_else(|| {
+            InvalidPolicy(format!(
+                "source_ip[{index}]: {} is not an address or network such as 10.0.0.0/8, with no bits set after its prefix",
+                quoted(text)
+            ))
+        })
+    };
+    texts.iter().enumerate().map(parse).collect()
 }
 
 fn parse_actions(names: &[String]) -> Result<Vec<Action>, InvalidPolicy> {
@@ -259,12 +317,14 @@ mod tests {
             "statements": [
                 {"effect": "allow", "actions": ["s3:GetObject", "s3:ListBucket"],
                  "resources": ["bucket:photos", "bucket:photos/*"]},
-                {"effect": "deny", "actions": ["s3:GetObject"], "resources": ["bucket:photos/secret/*"]},
+                {"effect": "deny", "actions": ["s3:GetObject"], "resources": ["bucket:photos/secret/*"],
+                 "source_ip": ["0.0.0.0/0", "2001:db8::/32", "192.0.2.7"]},
+                {"effect": "allow", "actions": ["s3:PutObject"], "resources": ["bucket:app-*"], "only_if_absent": true},
             ],
         });
         let policy = Policy::from_json(text.to_string().as_bytes()).expect("a policy");
         assert_eq!(serde_json::to_value(policy.to_draft()).expect("writes"), text);
-        assert_eq!(policy.pattern_count(), 3);
+        assert_eq!(policy.pattern_count(), 4);
     }
 
     #[test]
@@ -291,8 +351,30 @@ mod tests {
                 "statements[1].resources: a statement needs at least one resource",
             ),
             (
-                json!({"effect": "deny", "actions": ["s3:GetObject"], "resources": ["bucket:photos", "bucket:*"]}),
-                "statements[1].resources[1]: \"bucket:*\" has a * in the bucket name",
+                json!({"effect": "deny", "actions": ["s3:GetObject"], "resources": ["bucket:photos", "bucket:*/*"]}),
+                "statements[1].resources[1]: \"bucket:*/*\" has a * before its end",
+            ),
+            (
+                json!({"effect": "deny", "actions": ["s3:PutObject"], "resources": ["bucket:photos/*"], "only_if_absent": true}),
+                "statements[1].only_if_absent: it is for statements that allow",
+            ),
+            (
+                json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos/*"], "only_if_absent": true}),
+                "statements[1].only_if_absent: it is for statements that allow",
+            ),
+            (
+                json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos/*"], "source_ip": []}),
+                "statements[1].source_ip: it needs at least one network",
+            ),
+            (
+                json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos/*"],
+                       "source_ip": ["10.0.0.0/8", "10.0.0.1/8"]}),
+                "statements[1].source_ip[1]: \"10.0.0.1/8\" is not an address or network",
+            ),
+            (
+                json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos/*"],
+                       "source_ip": vec!["10.0.0.1"; 65]}),
+                "statements[1].source_ip: a statement can have at most 64 networks",
             ),
         ] {
             let refused = refused(&with_statement(&statement));

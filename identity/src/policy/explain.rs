@@ -6,7 +6,8 @@
 use super::action::Action;
 use super::document::{Effect, Policy, StatementDraft};
 use super::resource::{Resource, WILDCARD};
-use super::rights::Decision;
+use super::rights::{Decision, applies_to};
+use std::net::IpAddr;
 
 /// Most statements of each effect that an explanation names.
 pub const EXPLAINED_STATEMENTS_MAX: usize = 50;
@@ -40,21 +41,34 @@ impl<P> Applied<P> {
 pub struct Explanation<'r, P> {
     action: Action,
     resource: Resource<'r>,
+    client: Option<IpAddr>,
     denying: Applied<P>,
     allowing: Applied<P>,
+    /// Statements that allow only keys without a current object to be written.
+    allowing_if_absent: Applied<P>,
 }
 
 impl<'r, P: Copy> Explanation<'r, P> {
-    /// Begins the explanation of whether `action` may be done on `resource`.
+    /// Begins the explanation of whether `action` may be done on `resource` by a client at this address. Where the address
+    /// is not known, denials with a `source_ip` apply and allowances do not.
     #[must_use]
-    pub const fn new(action: Action, resource: Resource<'r>) -> Self {
-        Self { action, resource, denying: Applied::none(), allowing: Applied::none() }
+    pub const fn new(action: Action, resource: Resource<'r>, client: Option<IpAddr>) -> Self {
+        Self {
+            action,
+            resource,
+            client,
+            denying: Applied::none(),
+            allowing: Applied::none(),
+            allowing_if_absent: Applied::none(),
+        }
     }
 
     /// Adds a policy of the account. The time it takes is proportional to [`Policy::pattern_count`].
     pub fn add(&mut self, name: P, policy: &Policy) {
         for (index, statement) in policy.statements.iter().enumerate() {
-            if !statement.actions.contains(&self.action) {
+            if !statement.actions.contains(&self.action)
+                || !applies_to(&statement.source_ip, statement.effect, self.client)
+            {
                 continue;
             }
             let Some(resource) =
@@ -64,6 +78,9 @@ impl<'r, P: Copy> Explanation<'r, P> {
             };
             let applied = match statement.effect {
                 Effect::Deny => &mut self.denying,
+                Effect::Allow if statement.only_if_absent && self.action == Action::PutObject => {
+                    &mut self.allowing_if_absent
+                }
                 Effect::Allow => &mut self.allowing,
             };
             applied.count += 1;
@@ -76,23 +93,27 @@ impl<'r, P: Copy> Explanation<'r, P> {
     /// Returns the decision of the policies that were added.
     #[must_use]
     pub const fn decision(&self) -> Decision {
-        match (self.denying.count, self.allowing.count) {
-            (0, 0) => Decision::DeniedImplicitly,
-            (0, _) => Decision::Allowed,
+        match (self.denying.count, self.allowing.count, self.allowing_if_absent.count) {
+            (0, 0, 0) => Decision::DeniedImplicitly,
+            (0, 0, _) => Decision::AllowedIfAbsent,
+            (0, _, _) => Decision::Allowed,
             _ => Decision::DeniedExplicitly,
         }
     }
 
-    /// Returns the statements that apply, those that deny first. The first one decides.
+    /// Returns the statements that apply, those that deny first, and those with `only_if_absent` last. The first one decides.
     pub fn statements(&self) -> impl Iterator<Item = AppliedStatement<P>> {
-        self.denying.first.iter().chain(&self.allowing.first).copied()
+        self.kinds().into_iter().flat_map(|applied| &applied.first).copied()
+    }
+
+    const fn kinds(&self) -> [&Applied<P>; 3] {
+        [&self.denying, &self.allowing, &self.allowing_if_absent]
     }
 
     /// Returns how many applying statements [`Self::statements`] leaves out.
     #[must_use]
-    pub const fn omitted(&self) -> usize {
-        let named = self.denying.first.len() + self.allowing.first.len();
-        self.denying.count + self.allowing.count - named
+    pub fn omitted(&self) -> usize {
+        self.kinds().into_iter().map(|applied| applied.count - applied.first.len()).sum()
     }
 }
 
@@ -111,6 +132,8 @@ pub fn narrowest_statement(action: Action, resource: Resource<'_>) -> StatementD
         effect: Effect::Allow.name().to_owned(),
         actions: vec![action.name().to_owned()],
         resources: vec![resource],
+        only_if_absent: false,
+        source_ip: None,
     }
 }
 
@@ -124,6 +147,8 @@ mod tests {
             effect: effect.to_owned(),
             actions: vec!["s3:GetObject".to_owned()],
             resources: resources.iter().map(|text| (*text).to_owned()).collect(),
+            only_if_absent: false,
+            source_ip: None,
         }
     }
 
@@ -139,7 +164,8 @@ mod tests {
             statement("allow", &["bucket:photos/a"]),
             statement("deny", &["bucket:other/*", "bucket:photos/secret/*"]),
         ]);
-        let mut explained = Explanation::new(Action::GetObject, Resource::Object("photos", "secret/plan"));
+        let mut explained =
+            Explanation::new(Action::GetObject, Resource::Object("photos", "secret/plan"), None);
         explained.add("readers", &readers);
         explained.add("secrets", &secrets);
         let found: Vec<_> =
@@ -160,7 +186,7 @@ mod tests {
             let resources = narrowest_statement(Action::GetObject, Resource::Object("photos", key)).resources;
             assert_eq!(resources, [resource]);
             let allowing = policy(vec![statement("allow", &[&resources[0]])]);
-            let mut explained = Explanation::new(Action::GetObject, Resource::Object("photos", key));
+            let mut explained = Explanation::new(Action::GetObject, Resource::Object("photos", key), None);
             explained.add((), &allowing);
             assert!(explained.decision().is_allowed(), "{key}");
         }
@@ -169,7 +195,7 @@ mod tests {
     #[test]
     fn a_long_explanation_is_shortened_and_says_so() {
         let all = policy(vec![statement("allow", &["bucket:photos/*"]); 100]);
-        let mut explained = Explanation::new(Action::GetObject, Resource::Object("photos", "a"));
+        let mut explained = Explanation::new(Action::GetObject, Resource::Object("photos", "a"), None);
         explained.add((), &all);
         assert_eq!(explained.statements().count(), EXPLAINED_STATEMENTS_MAX);
         assert_eq!(explained.omitted(), 100 - EXPLAINED_STATEMENTS_MAX);

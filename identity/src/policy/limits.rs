@@ -9,3 +9,5 @@ pub const STATEMENTS_MAX: usize = 100;
 /// Most resources of a statement. A policy with all statements full and the longest keys takes several megabytes of memory,
 /// but the request body limit of 1 MiB is reached first.
 pub const STATEMENT_RESOURCES_MAX: usize = 100;
+/// Most networks of a statement's `source_ip`. A decision compares the client's address with all of them.
+pub const STATEMENT_NETWORKS_MAX: usize = 64;

@@ -27,6 +27,9 @@ pub use document::{
     validate_name,
 };
 pub use explain::{AppliedStatement, EXPLAINED_STATEMENTS_MAX, Explanation, narrowest_statement};
-pub use limits::{DESCRIPTION_CHARACTERS_MAX, NAME_CHARACTERS_MAX, STATEMENT_RESOURCES_MAX, STATEMENTS_MAX};
+pub use limits::{
+    DESCRIPTION_CHARACTERS_MAX, NAME_CHARACTERS_MAX, STATEMENT_NETWORKS_MAX, STATEMENT_RESOURCES_MAX,
+    STATEMENTS_MAX,
+};
 pub use resource::{InvalidResource, Resource, ResourcePattern};
-pub use rights::{Decision, Rights};
+pub use rights::{Decision, Rights, source_list_count};

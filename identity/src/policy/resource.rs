@@ -4,10 +4,13 @@
 //! bucket:<bucket>              the bucket itself
 //! bucket:<bucket>/<key>        the object with exactly this key
 //! bucket:<bucket>/<prefix>*    the objects whose keys begin with this prefix, or all objects if it is empty
+//! bucket:<prefix>*             the buckets whose names begin with this prefix, or all buckets if it is empty, and all
+//!                              objects in them
 //! ```
-//! A pattern for a bucket does not match its objects, and a pattern for objects does not match their bucket.
+//! A pattern with a whole bucket name does not match the objects in the bucket, and a pattern for objects does not match
+//! their bucket.
 
-use cairn_model::{BucketName, InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
+use cairn_model::{BUCKET_NAME_BYTES_MAX, BucketName, InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 use std::fmt;
 
 const SCHEME: &str = "bucket:";
@@ -31,6 +34,8 @@ pub enum ResourcePattern {
     Object(BucketName, ObjectKey),
     /// All objects whose keys begin with this prefix, which may be empty.
     Objects(BucketName, Box<str>),
+    /// All buckets whose names begin with this prefix, which may be empty, and all objects in them.
+    Buckets(Box<str>),
 }
 
 /// Why a resource pattern is invalid, worded so that it follows the quoted pattern in a sentence.
@@ -60,7 +65,17 @@ impl ResourcePattern {
             None => (path, None),
         };
         if bucket.contains(WILDCARD) {
-            return invalid("has a * in the bucket name: a wildcard is only allowed at the end of the key");
+            let Some(prefix) = bucket.strip_suffix(WILDCARD).filter(|_| key.is_none()) else {
+                return invalid(
+                    "has a * before its end: bucket:<prefix>* is for buckets with all their objects, and \
+                     bucket:<bucket>/<prefix>* for objects of one bucket",
+                );
+            };
+            let is_of_names = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-');
+            if prefix.len() > BUCKET_NAME_BYTES_MAX || !prefix.bytes().all(is_of_names) {
+                return invalid("does not have the beginning of a bucket name before the *");
+            }
+            return Ok(Self::Buckets(prefix.into()));
         }
         let bucket = BucketName::parse(bucket)
             .map_err(|broken| InvalidResource(format!("has an invalid bucket name: {}", broken.rule)))?;
@@ -94,16 +109,11 @@ impl ResourcePattern {
             (Self::Objects(bucket, prefix), Resource::Object(requested, key)) => {
                 bucket.as_str() == requested && key.starts_with(&**prefix)
             }
+            (Self::Buckets(prefix), Resource::Bucket(requested) | Resource::Object(requested, _)) => {
+                requested.starts_with(&**prefix)
+            }
             (Self::Bucket(_), Resource::Object(..))
             | (Self::Object(..) | Self::Objects(..), Resource::Bucket(_)) => false,
-        }
-    }
-
-    /// Returns the bucket of the pattern.
-    #[must_use]
-    pub const fn bucket(&self) -> &BucketName {
-        match self {
-            Self::Bucket(bucket) | Self::Object(bucket, _) | Self::Objects(bucket, _) => bucket,
         }
     }
 }
@@ -114,6 +124,7 @@ impl fmt::Display for ResourcePattern {
             Self::Bucket(bucket) => write!(out, "{SCHEME}{bucket}"),
             Self::Object(bucket, key) => write!(out, "{SCHEME}{bucket}/{key}"),
             Self::Objects(bucket, prefix) => write!(out, "{SCHEME}{bucket}/{prefix}{WILDCARD}"),
+            Self::Buckets(prefix) => write!(out, "{SCHEME}{prefix}{WILDCARD}"),
         }
     }
 }
@@ -133,6 +144,9 @@ mod tests {
             "bucket:photos/%2F*",
             "bucket:photos//",
             "bucket:photos/ä b+c?",
+            "bucket:*",
+            "bucket:p*",
+            "bucket:photos-*",
         ] {
             assert_eq!(ResourcePattern::parse(text).expect(text).to_string(), text);
         }
@@ -141,6 +155,7 @@ mod tests {
     #[test]
     fn invalid_resource_patterns_are_refused_with_the_reason() {
         let long = format!("bucket:photos/{}", "k".repeat(1025));
+        let too_long_name = format!("bucket:{}*", "n".repeat(64));
         for (text, why) in [
             ("", "must have the form"),
             ("*", "must have the form"),
@@ -152,9 +167,12 @@ mod tests {
             ("bucket:/", "has an invalid bucket name"),
             ("bucket:Photos", "has an invalid bucket name"),
             ("bucket:photos ", "has an invalid bucket name"),
-            ("bucket:*", "* in the bucket name"),
-            ("bucket:pho*", "* in the bucket name"),
-            ("bucket:*/*", "* in the bucket name"),
+            ("bucket:*/*", "before its end"),
+            ("bucket:pho*/a", "before its end"),
+            ("bucket:pho**", "the beginning of a bucket name"),
+            ("bucket:p*s*", "the beginning of a bucket name"),
+            ("bucket:Pho*", "the beginning of a bucket name"),
+            (&too_long_name, "the beginning of a bucket name"),
             ("bucket:photos/", "has an empty key"),
             ("bucket:photos/a*b", "before its end"),
             ("bucket:photos/**", "before its end"),

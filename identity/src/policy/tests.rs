@@ -7,6 +7,7 @@ use super::{
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
+use std::net::IpAddr;
 
 /// Buckets whose names are prefixes of each other.
 const BUCKETS: [&str; 3] = ["photos", "photos-2", "pho"];
@@ -22,7 +23,8 @@ fn key() -> impl Strategy<Value = String> {
 
 fn resource() -> impl Strategy<Value = String> {
     let bucket = prop::sample::select(&BUCKETS[..]);
-    (
+    let names = prop::sample::select(&["", "p", "photos", "photos-", "x"][..]);
+    let of_one_bucket = (
         bucket,
         prop_oneof![
             Just(None),
@@ -34,16 +36,36 @@ fn resource() -> impl Strategy<Value = String> {
         .prop_map(|(bucket, key): (_, Option<String>)| match key {
             None => format!("bucket:{bucket}"),
             Some(key) => format!("bucket:{bucket}/{key}"),
-        })
+        });
+    prop_oneof![5 => of_one_bucket, 1 => names.prop_map(|prefix| format!("bucket:{prefix}*"))]
+}
+
+/// Networks that contain some of the clients of [`client`].
+fn source_ip() -> impl Strategy<Value = Option<Vec<String>>> {
+    let networks = ["10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32", "::ffff:10.1.2.3", "0.0.0.0/0"];
+    let some = prop::sample::subsequence(networks.map(str::to_owned).to_vec(), 1..=3);
+    prop_oneof![3 => Just(None), 1 => some.prop_map(Some)]
+}
+
+/// Addresses of clients, and one that is not known.
+fn client() -> impl Strategy<Value = Option<IpAddr>> {
+    const ADDRESSES: [&str; 6] =
+        ["10.1.2.3", "10.2.0.1", "192.0.2.7", "2001:db8::7", "2001:db9::7", "::ffff:10.1.2.3"];
+    let address = prop::sample::select(&ADDRESSES[..]);
+    prop_oneof![1 => Just(None), 4 => address.prop_map(|text| Some(text.parse().expect("an address")))]
 }
 
 fn statement() -> impl Strategy<Value = StatementDraft> {
     let effect = prop_oneof![2 => Just("allow"), 1 => Just("deny")];
     let actions = prop::sample::subsequence(Action::ALL.map(Action::name).to_vec(), 1..=5);
-    (effect, actions, prop::collection::vec(resource(), 1..6)).prop_map(|(effect, actions, resources)| {
-        let actions = actions.into_iter().map(str::to_owned).collect();
-        StatementDraft { effect: effect.to_owned(), actions, resources }
-    })
+    let resources = prop::collection::vec(resource(), 1..6);
+    (effect, actions, resources, any::<bool>(), source_ip()).prop_map(
+        |(effect, actions, resources, limited, source_ip)| {
+            let only_if_absent = limited && effect == "allow" && actions.contains(&Action::PutObject.name());
+            let actions = actions.into_iter().map(str::to_owned).collect();
+            StatementDraft { effect: effect.to_owned(), actions, resources, only_if_absent, source_ip }
+        },
+    )
 }
 
 fn policies() -> impl Strategy<Value = Vec<Policy>> {
@@ -54,9 +76,9 @@ fn policies() -> impl Strategy<Value = Vec<Policy>> {
     prop::collection::vec(policy, 0..5)
 }
 
-fn question() -> impl Strategy<Value = (Action, &'static str, Option<String>)> {
+fn question() -> impl Strategy<Value = (Action, &'static str, Option<String>, Option<IpAddr>)> {
     let key = prop_oneof![1 => Just(None), 6 => key().prop_map(Some)];
-    (prop::sample::select(&Action::ALL[..]), prop::sample::select(&BUCKETS[..]), key)
+    (prop::sample::select(&Action::ALL[..]), prop::sample::select(&BUCKETS[..]), key, client())
 }
 
 /// Checks that an explanation decides as requests are decided, that the statement which it names decides alone, and that
@@ -65,9 +87,10 @@ fn explain(
     policies: &[Policy],
     action: Action,
     resource: Resource<'_>,
+    client: Option<IpAddr>,
     expected: Decision,
 ) -> Result<(), TestCaseError> {
-    let mut explained = Explanation::new(action, resource);
+    let mut explained = Explanation::new(action, resource, client);
     for (index, policy) in policies.iter().enumerate() {
         explained.add(index, policy);
     }
@@ -79,12 +102,12 @@ fn explain(
         deciding.statements = vec![deciding.statements.swap_remove(first.statement)];
         let resources = &mut deciding.statements[0].resources;
         *resources = vec![resources.swap_remove(first.resource)];
-        prop_assert_eq!(naive::decide(&[deciding], action, resource), expected);
+        prop_assert_eq!(naive::decide(&[deciding], action, resource, client), expected);
     }
     let statements = vec![narrowest_statement(action, resource)];
     let draft = PolicyDraft { name: "p".to_owned(), description: String::new(), statements };
     let suggested = Policy::from_draft(&draft).expect("a policy");
-    prop_assert!(Rights::compile([&suggested]).decide(action, resource).is_allowed());
+    prop_assert!(Rights::compile([&suggested]).decide(action, resource, client).is_allowed());
     Ok(())
 }
 
@@ -95,31 +118,30 @@ fn compiled_rights_agree_with_the_naive_evaluator() {
         in_all.map_or(QUESTIONS_IN_ALL, |text| text.parse().expect("CAIRN_POLICY_QUESTIONS is a number"));
     let config = Config { cases: in_all.div_ceil(QUESTIONS), failure_persistence: None, ..Config::default() };
     let questions = prop::collection::vec(question(), QUESTIONS as usize);
-    let decided = [const { Cell::new(0u64) }; 3];
+    let counts = [const { Cell::new(0u64) }; 4];
     let agreed = TestRunner::new(config).run(&(policies(), questions), |(policies, questions)| {
         let rights = Rights::compile(&policies);
-        for (action, bucket, key) in &questions {
+        for (action, bucket, key, client) in &questions {
             let resource = match key {
                 None => Resource::Bucket(bucket),
                 Some(key) => Resource::Object(bucket, key),
             };
-            let expected = naive::decide(&policies, *action, resource);
-            prop_assert_eq!(rights.decide(*action, resource), expected, "{:?} {:?}", action, resource);
-            explain(&policies, *action, resource, expected)?;
-            decided[expected as usize].update(|count| count + 1);
-        }
-        for bucket in BUCKETS {
+            let expected = naive::decide(&policies, *action, resource, *client);
+            let decided = rights.decide(*action, resource, *client);
+            prop_assert_eq!(decided, expected, "{:?} {:?} {:?}", action, resource, client);
+            explain(&policies, *action, resource, *client, expected)?;
+            counts[expected as usize].update(|count| count + 1);
             prop_assert_eq!(
-                rights.allows_something_on(bucket),
-                naive::allows_something_on(&policies, bucket)
+                rights.allows_something_on(bucket, *client),
+                naive::allows_something_on(&policies, bucket, *client)
             );
         }
         Ok(())
     });
     agreed.expect("both evaluators agree");
-    // The test is only meaningful if all three decisions occur often.
-    let often = u64::from(in_all / 20);
-    assert!(decided.iter().all(|count| count.get() > often), "{decided:?}");
+    // The test is only meaningful if all decisions occur often.
+    let often = u64::from(in_all / 100);
+    assert!(counts.iter().all(|count| count.get() > often), "{counts:?}");
 }
 
 fn rights(statements: &[(&str, &str, &str)]) -> Rights {
@@ -127,6 +149,8 @@ fn rights(statements: &[(&str, &str, &str)]) -> Rights {
         effect: (*effect).to_owned(),
         actions: vec![(*action).to_owned()],
         resources: vec![(*resource).to_owned()],
+        only_if_absent: false,
+        source_ip: None,
     });
     let draft =
         PolicyDraft { name: "p".to_owned(), description: String::new(), statements: statements.collect() };
@@ -136,12 +160,18 @@ fn rights(statements: &[(&str, &str, &str)]) -> Rights {
 #[test]
 fn bucket_and_object_patterns_do_not_imply_each_other() {
     let objects = rights(&[("allow", "s3:GetObject", "bucket:photos/*")]);
-    assert!(objects.decide(Action::GetObject, Resource::Object("photos", "a")).is_allowed());
-    assert_eq!(objects.decide(Action::GetObject, Resource::Bucket("photos")), Decision::DeniedImplicitly);
+    assert!(objects.decide(Action::GetObject, Resource::Object("photos", "a"), None).is_allowed());
+    assert_eq!(
+        objects.decide(Action::GetObject, Resource::Bucket("photos"), None),
+        Decision::DeniedImplicitly
+    );
     let bucket = rights(&[("allow", "s3:GetObject", "bucket:photos")]);
-    assert_eq!(bucket.decide(Action::GetObject, Resource::Object("photos", "a")), Decision::DeniedImplicitly);
-    assert!(bucket.allows_something_on("photos") && objects.allows_something_on("photos"));
-    assert!(!bucket.allows_something_on("pho"));
+    assert_eq!(
+        bucket.decide(Action::GetObject, Resource::Object("photos", "a"), None),
+        Decision::DeniedImplicitly
+    );
+    assert!(bucket.allows_something_on("photos", None) && objects.allows_something_on("photos", None));
+    assert!(!bucket.allows_something_on("pho", None));
 }
 
 #[test]
@@ -162,7 +192,7 @@ fn prefixes_need_no_slash_and_keys_are_compared_bytewise() {
         ("team/./secret", true),
         ("team%2Fsecret", true),
     ] {
-        let decided = rights.decide(Action::GetObject, Resource::Object("photos", key));
+        let decided = rights.decide(Action::GetObject, Resource::Object("photos", key), None);
         assert_eq!(decided.is_allowed(), allowed, "{key}");
     }
 }
@@ -170,7 +200,26 @@ fn prefixes_need_no_slash_and_keys_are_compared_bytewise() {
 #[test]
 fn a_deny_alone_does_not_list_the_bucket() {
     let rights = rights(&[("deny", "s3:GetObject", "bucket:photos/*")]);
-    assert!(!rights.allows_something_on("photos"));
-    let decided = rights.decide(Action::GetObject, Resource::Object("photos", "a"));
+    assert!(!rights.allows_something_on("photos", None));
+    let decided = rights.decide(Action::GetObject, Resource::Object("photos", "a"), None);
     assert_eq!(decided, Decision::DeniedExplicitly);
+}
+
+#[test]
+fn a_pattern_of_names_covers_buckets_and_their_objects() {
+    let rights = rights(&[
+        ("allow", "s3:GetObject", "bucket:app-*"),
+        ("allow", "s3:ManageBucket", "bucket:app-*"),
+        ("deny", "s3:GetObject", "bucket:app-secret/*"),
+    ]);
+    for (action, resource, allowed) in [
+        (Action::GetObject, Resource::Object("app-1", "k"), true),
+        (Action::ManageBucket, Resource::Bucket("app-new"), true),
+        (Action::GetObject, Resource::Object("app", "k"), false),
+        (Action::GetObject, Resource::Object("app-secret", "k"), false),
+        (Action::PutObject, Resource::Object("app-1", "k"), false),
+    ] {
+        assert_eq!(rights.decide(action, resource, None).is_allowed(), allowed, "{action} {resource:?}");
+    }
+    assert!(rights.allows_something_on("app-1", None) && !rights.allows_something_on("app", None));
 }

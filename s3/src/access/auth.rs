@@ -4,12 +4,14 @@ use crate::errors::{S3Error, S3Result};
 use crate::headers::copy_source::CopySource;
 use crate::request::fields::Fields;
 use crate::request::target::Target;
+use cairn_engine::WriteCondition;
 use cairn_http1::RequestHead;
 use cairn_identity::policy::{Action, Decision, Resource};
 use cairn_identity::{
     AuthError, Authentication, Authenticator, Credentials, Principal, RootAttempts, SignedRequest,
 };
 use cairn_model::Timestamp;
+use std::net::IpAddr;
 
 /// Authenticates a request by its signature. `bucket_in_host` is the bucket of a virtual-hosted request. The root credential is
 /// refused unchecked if `root_attempts` says so.
@@ -34,26 +36,54 @@ pub(crate) fn authenticate<C: Credentials>(
     authenticator.authenticate_throttled(&signed, now, root_attempts)
 }
 
-/// Checks that `principal` may perform `action` on the bucket or object of `target`. Checked before the bucket is
+/// An authenticated client: who it is, and where its requests come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Requester<'a> {
+    pub(crate) principal: &'a Principal,
+    /// The address of the client, behind trusted proxies.
+    pub(crate) address: IpAddr,
+}
+
+/// How far a request is allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Permission {
+    /// Without a restriction.
+    Full,
+    /// It may write an object only if its key has no current object. The commit decides.
+    IfAbsent,
+}
+
+impl Permission {
+    /// Restricts the condition of a write to what is allowed.
+    pub(crate) fn restrict(self, condition: WriteCondition) -> WriteCondition {
+        WriteCondition { must_be_absent: self == Self::IfAbsent, ..condition }
+    }
+}
+
+/// Checks that `client` may perform the required action on the bucket or object of `target`. Checked before the bucket is
 /// looked up, so that a refusal reveals nothing about what exists.
 ///
 /// # Errors
 /// `AccessDenied`; never for root, which may do everything.
-fn authorize(principal: &Principal, action: Option<Action>, target: &Target) -> S3Result<()> {
-    let Some(action) = action else { return Ok(()) };
+fn authorize(client: Requester<'_>, required: RequiredRights, target: &Target) -> S3Result<Permission> {
+    let Some(action) = required.action else { return Ok(Permission::Full) };
     let (bucket, key) = (target.bucket_text(), target.key_text());
     let resource = if key.is_empty() { Resource::Bucket(bucket) } else { Resource::Object(bucket, key) };
-    require(principal, action, resource)
+    match client.principal.decide(action, resource, client.address) {
+        Decision::Allowed => Ok(Permission::Full),
+        Decision::AllowedIfAbsent if required.creates_object => Ok(Permission::IfAbsent),
+        denied => Err(S3Error::denied(action, resource, denied)),
+    }
 }
 
-/// Checks that policies of `principal` allow anything in the bucket of `target`, before a document is read that names the
+/// Checks that policies of `client` allow anything in the bucket of `target`, before a document is read that names the
 /// objects of `action`.
 ///
 /// # Errors
 /// `AccessDenied`, which tells the client nothing about the bucket.
-pub(crate) fn authorize_any(principal: &Principal, action: Action, target: &Target) -> S3Result<()> {
+pub(crate) fn authorize_any(client: Requester<'_>, action: Action, target: &Target) -> S3Result<()> {
     let bucket = target.bucket_text();
-    if principal.sees_bucket(bucket) {
+    if client.principal.sees_bucket(bucket, client.address) {
         return Ok(());
     }
     Err(S3Error::denied(action, Resource::Bucket(bucket), Decision::DeniedImplicitly))
@@ -65,35 +95,42 @@ pub(crate) fn authorize_any(principal: &Principal, action: Action, target: &Targ
 pub(crate) struct RequiredRights {
     /// The action that must be allowed on the bucket or object.
     pub(crate) action: Option<Action>,
+    /// Whether the request writes a new object or a part of one, so that a right to write absent objects is enough.
+    pub(crate) creates_object: bool,
     /// Whether a condition reveals something about the stored object, which the client must then be allowed to read.
     pub(crate) reveals_stored_object: bool,
 }
 
-/// Checks that `principal` has the required rights.
+/// Checks that `client` has the required rights.
 ///
 /// # Errors
 /// Those of [`authorize`].
 pub(crate) fn authorize_request(
-    principal: &Principal,
+    client: Requester<'_>,
     required: RequiredRights,
     target: &Target,
-) -> S3Result<()> {
-    authorize(principal, required.action, target)?;
-    if required.reveals_stored_object { authorize_condition(principal, target) } else { Ok(()) }
+) -> S3Result<Permission> {
+    let permission = authorize(client, required, target)?;
+    if required.reveals_stored_object {
+        authorize_condition(client, target)?;
+    }
+    Ok(permission)
 }
 
 /// Checks before a change is made that the client may still make it. Reading a body or copying an object can take hours, and
 /// a credential may be revoked meanwhile. `check` authorizes the principal with its present rights; it is called only if an
-/// account, a credential or a policy has changed since the request was authenticated.
+/// account, a credential or a policy has changed since the request was authenticated. Returns what `check` returns, or else
+/// `before`, the permission of the time when the request was authenticated.
 ///
 /// # Errors
 /// `InvalidAccessKeyId` if the credential was deleted or disabled; errors of `check`.
 pub(crate) fn authorize_again<C: Credentials>(
     authenticator: &Authenticator<C>,
     authentication: &Authentication,
-    check: impl FnOnce(&Principal) -> S3Result<()>,
-) -> S3Result<()> {
-    changed_principal(authenticator, authentication)?.map_or(Ok(()), |principal| check(&principal))
+    before: Permission,
+    check: impl FnOnce(&Principal) -> S3Result<Permission>,
+) -> S3Result<Permission> {
+    changed_principal(authenticator, authentication)?.map_or(Ok(before), |principal| check(&principal))
 }
 
 /// Returns the principal with its present rights, if an account, a credential or a policy has changed since the request
@@ -110,63 +147,62 @@ pub(crate) fn changed_principal<C: Credentials>(
     })
 }
 
-/// Checks that `principal` may make a write depend on the stored object. The response reveals whether the condition
+/// Checks that `client` may make a write depend on the stored object. The response reveals whether the condition
 /// holds, so it requires the right to read the object (AWS: "Conditional requests", "How to perform conditional
 /// writes"). Checked before anything is looked up.
 ///
 /// # Errors
 /// Those of [`authorize`].
-fn authorize_condition(principal: &Principal, target: &Target) -> S3Result<()> {
-    require(principal, Action::GetObject, Resource::Object(target.bucket_text(), target.key_text()))
+fn authorize_condition(client: Requester<'_>, target: &Target) -> S3Result<()> {
+    require(client, Action::GetObject, Resource::Object(target.bucket_text(), target.key_text()))
 }
 
-/// Checks that `principal` may read the source of a copy. Checked before the source is looked up.
+/// Checks that `client` may read the source of a copy. Checked before the source is looked up.
 ///
 /// # Errors
 /// Those of [`authorize`].
-pub(crate) fn authorize_copy_source(principal: &Principal, source: &CopySource) -> S3Result<()> {
+pub(crate) fn authorize_copy_source(client: Requester<'_>, source: &CopySource) -> S3Result<()> {
     let resource = Resource::Object(source.bucket.as_str(), source.key.as_str());
-    require(principal, Action::GetObject, resource).map_err(|error| source.named(error))
+    require(client, Action::GetObject, resource).map_err(|error| source.named(error))
 }
 
-/// Checks that `principal` may bypass governance retention in `bucket`.
+/// Checks that `client` may bypass governance retention in `bucket`.
 ///
 /// # Errors
 /// Those of [`authorize`].
-pub(crate) fn authorize_bypass(principal: &Principal, bucket: &str) -> S3Result<()> {
-    require(principal, Action::ManageBucket, Resource::Bucket(bucket))
+pub(crate) fn authorize_bypass(client: Requester<'_>, bucket: &str) -> S3Result<()> {
+    require(client, Action::ManageBucket, Resource::Bucket(bucket))
 }
 
-/// Hides a missing key or version in `bucket`: it is 404 for principals that may list the bucket, and 403 for others
+/// Hides a missing key or version in `bucket`: it is 404 for clients that may list the bucket, and 403 for others
 /// (AWS: GetObject, "Permissions"). The others still learn that they cannot read anything there, but not whether there
 /// was a key, a delete marker or a version.
 ///
 /// Errors about the source of a copy pass unchanged: [`hide_missing_source`] has handled them.
-pub(crate) fn hide_missing(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
-    if error.is_about_source() { error } else { hide(principal, bucket, error) }
+pub(crate) fn hide_missing(client: Requester<'_>, bucket: &str, error: S3Error) -> S3Error {
+    if error.is_about_source() { error } else { hide(client, bucket, error) }
 }
 
-fn hide(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
+fn hide(client: Requester<'_>, bucket: &str, error: S3Error) -> S3Error {
     if !matches!(error.code(), "NoSuchKey" | "NoSuchVersion") {
         return error;
     }
-    match require(principal, Action::ListBucket, Resource::Bucket(bucket)) {
+    match require(client, Action::ListBucket, Resource::Bucket(bucket)) {
         Ok(()) => error,
         Err(denied) => denied.hiding_missing(),
     }
 }
 
 /// Hides a missing source of a copy, as [`hide_missing`].
-pub(crate) fn hide_missing_source(principal: &Principal, source: &CopySource, error: S3Error) -> S3Error {
-    let shown = hide(principal, source.bucket.as_str(), error);
+pub(crate) fn hide_missing_source(client: Requester<'_>, source: &CopySource, error: S3Error) -> S3Error {
+    let shown = hide(client, source.bucket.as_str(), error);
     if shown.hides_missing() { source.named(shown) } else { shown }
 }
 
-fn require(principal: &Principal, action: Action, resource: Resource<'_>) -> S3Result<()> {
-    match principal.decide(action, resource) {
+/// Checks that an action is allowed without a restriction.
+fn require(client: Requester<'_>, action: Action, resource: Resource<'_>) -> S3Result<()> {
+    match client.principal.decide(action, resource, client.address) {
         Decision::Allowed => Ok(()),
-        denied @ (Decision::DeniedExplicitly | Decision::DeniedImplicitly) => {
-            Err(S3Error::denied(action, resource, denied))
-        }
+        denied => Err(S3Error::denied(action, resource, denied)),
     }
 }

@@ -142,7 +142,7 @@ pub(crate) fn check_early(
         Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(condition.check(current.as_ref())?)
+    condition.check(current.as_ref()).map_err(|error| write_error(error, condition))
 }
 
 /// Maps an error of a write. A conflict of a conditional write has its own code, and names the condition.
@@ -155,6 +155,10 @@ pub(crate) fn write_error(error: EngineError, condition: &WriteCondition) -> S3E
     ];
     let first = given.iter().find(|(is_given, _)| *is_given);
     match (error, first) {
+        (EngineError::PreconditionFailed(failed), None) if condition.must_be_absent => {
+            S3Error::with_message(ErrorCode::PreconditionFailed, ONLY_IF_ABSENT)
+                .element("Condition", failed.name())
+        }
         (EngineError::Conflict, Some((_, condition))) => {
             S3Error::new(ErrorCode::ConditionalRequestConflict).element("Condition", condition.name())
         }
@@ -162,6 +166,9 @@ pub(crate) fn write_error(error: EngineError, condition: &WriteCondition) -> S3E
     }
 }
 
+/// The message of a write that would replace an object, although the client may only write absent ones.
+const ONLY_IF_ABSENT: &str = "The key has a current object, and the policies of the account allow objects to be created, not \
+                              replaced (only_if_absent): choose another key.";
 const IF_MATCH_SIZE: &str = "x-amz-if-match-size";
 const IF_MATCH_TIME: &str = "x-amz-if-match-last-modified-time";
 /// The conditions that only DeleteObject has.

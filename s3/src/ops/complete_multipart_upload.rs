@@ -78,6 +78,7 @@ pub(crate) async fn complete_multipart_upload(
         require_part_checksums(upload, &named)?;
     }
     let checksum = object_checksum(&declared, upload, assembled, named.len())?;
+    let condition = call.permitted(condition);
     let complete = CompleteUpload {
         bucket: Arc::clone(&bucket),
         key: key.clone(),

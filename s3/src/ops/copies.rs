@@ -1,7 +1,7 @@
 //! Shared code of CopyObject and UploadPartCopy: the source, the rights of the client, and the end of its connection.
 
 use crate::access::account;
-use crate::access::auth::{self, RequiredRights};
+use crate::access::auth::{self, Permission, Requester, RequiredRights};
 use crate::call::Call;
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -14,6 +14,7 @@ use cairn_http1::{BodyFraming, ResponseHead};
 use cairn_identity::{Authentication, Authenticator, Credentials};
 use cairn_net::RequestBody;
 use std::future::Future;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(crate) fn refuse_body(call: &Call<'_>) -> S3Result<()> {
 /// # Errors
 /// `AccessDenied`, `NoSuchBucket` about the source.
 pub(crate) fn source_bucket(call: &Call<'_>, source: &CopySource) -> S3Result<Arc<Bucket>> {
-    auth::authorize_copy_source(&call.authentication.principal, source)?;
+    auth::authorize_copy_source(call.requester(), source)?;
     account::check_expected_source_owner(call.fields)?;
     let found = call.engine.store().bucket(&source.bucket);
     found.ok_or_else(|| source.named(ErrorCode::NoSuchBucket.into()))
@@ -69,6 +70,8 @@ pub(crate) struct Rights {
     target: Target,
     source: CopySource,
     required: RequiredRights,
+    permission: Permission,
+    address: IpAddr,
 }
 
 impl Rights {
@@ -79,15 +82,19 @@ impl Rights {
             target: call.target.clone(),
             source,
             required: call.required,
+            permission: call.permission.get(),
+            address: call.request.client,
         }
     }
 
     /// # Errors
     /// Those of [`auth::authorize_again`].
-    pub(crate) fn check_again(&self) -> S3Result<()> {
-        auth::authorize_again(&self.authenticator, &self.authentication, |principal| {
-            auth::authorize_request(principal, self.required, &self.target)?;
-            auth::authorize_copy_source(principal, &self.source)
+    pub(crate) fn check_again(&self) -> S3Result<Permission> {
+        auth::authorize_again(&self.authenticator, &self.authentication, self.permission, |principal| {
+            let client = Requester { principal, address: self.address };
+            let permission = auth::authorize_request(client, self.required, &self.target)?;
+            auth::authorize_copy_source(client, &self.source)?;
+            Ok(permission)
         })
     }
 }
@@ -103,10 +110,13 @@ pub(crate) async fn respond(
     source_version: Option<String>,
     work: impl Future<Output = S3Result<Reply>> + 'static,
 ) -> S3Result<Reply> {
+    let address = call.request.client;
     let (principal, bucket) = (call.authentication.principal.clone(), call.target.bucket_text().to_owned());
     // The service does not see the error of a slow response, so missing keys are hidden here.
-    let work: Work =
-        Box::pin(async move { work.await.map_err(|error| auth::hide_missing(&principal, &bucket, error)) });
+    let work: Work = Box::pin(async move {
+        let client = Requester { principal: &principal, address };
+        work.await.map_err(|error| auth::hide_missing(client, &bucket, error))
+    });
     let response = slow_response::respond(call, work, |head| write_source_version(head, source_version));
     // Checked first, so that nothing is copied for a client that sends requests and does not wait.
     let disconnected = async {

@@ -53,10 +53,11 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     let source_bucket = copies::source_bucket(call, &source)?;
     let opened = open_source(call, &source_bucket, &source, algorithm);
     let (object, computed) =
-        opened.map_err(|error| auth::hide_missing_source(&call.authentication.principal, &source, error))?;
-    if condition != WriteCondition::default() {
+        opened.map_err(|error| auth::hide_missing_source(call.requester(), &source, error))?;
+    let early = call.permitted(condition.clone());
+    if early != WriteCondition::default() {
         // The commit decides. This check only avoids a copy that would be refused.
-        write_conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
+        write_conditions::check_early(&early, call.engine.head_object(&bucket, &key, None))?;
     }
     if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) && !names_attribute(call.fields)
     {
@@ -247,7 +248,7 @@ impl Copy {
         let payload = engine.copy_payload(&mut permit, object, &bucket, &key).await?;
         // The commit needs no turn: it goes to the committer's queue, as that of a put.
         drop(permit);
-        rights.check_again()?;
+        let condition = rights.check_again()?.restrict(condition);
         let etag = payload.etag();
         let conditions = condition.clone();
         let reply_attributes = attributes.clone();

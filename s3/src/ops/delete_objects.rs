@@ -4,7 +4,7 @@
 //! response is 200 and says for each object what became of it. The engine gets all deletes together, so that they take few
 //! commits.
 
-use crate::access::auth::{self, RequiredRights};
+use crate::access::auth::{self, Requester, RequiredRights};
 use crate::access::recording::{Effect, RecordKind, Recording};
 use crate::body::declared;
 use crate::body::digests::BodyDigests;
@@ -54,7 +54,7 @@ pub(crate) async fn delete_objects(call: &Call<'_>, body: &mut RequestBody<'_>) 
     write_conditions::refuse_on_batch(call.fields, call.operation)?;
     // An account that may delete nothing there gets no memory beyond that of its connection.
     if body.remaining() > u64_of(CONNECTION_BODY_BYTES) {
-        auth::authorize_any(&call.authentication.principal, Action::DeleteObject, call.target)?;
+        auth::authorize_any(call.requester(), Action::DeleteObject, call.target)?;
     }
     let digests = declared::from_request(call.fields, call.authentication.payload)?;
     let body = read_small_body(call, body, BodyDigests::new(digests), named_objects::BODY_BYTES_MAX).await?;
@@ -101,8 +101,9 @@ fn check(call: &Call<'_>, principal: &Principal, at: usize, object: &NamedObject
     let target = Target::new(call.target.bucket_text(), &object.key);
     let NamedObject { version, etag, size, last_modified, .. } = object;
     let reveals_stored_object = etag.is_some() || size.is_some() || last_modified.is_some();
-    let required = RequiredRights { action: Some(Action::DeleteObject), reveals_stored_object };
-    auth::authorize_request(principal, required, &target)
+    let required =
+        RequiredRights { action: Some(Action::DeleteObject), creates_object: false, reveals_stored_object };
+    auth::authorize_request(Requester { principal, address: call.request.client }, required, &target)
         .inspect_err(|denied| call.audit_context_of(&target).refused(denied))?;
     let key = target.key()?;
     // AWS treats a malformed id as a version that does not exist.

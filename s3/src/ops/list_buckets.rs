@@ -29,7 +29,9 @@ struct ListRequest<'a> {
 pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
     let request = list_request(call.query, call.compatibility)?;
     let buckets = call.engine.store().buckets();
-    let is_shown = |bucket: &Bucket| call.authentication.principal.sees_bucket(bucket.name.as_str());
+    let is_shown = |bucket: &Bucket| {
+        call.authentication.principal.sees_bucket(bucket.name.as_str(), call.request.client)
+    };
     let (page, next) = page(&buckets, &request, is_shown);
     let mut xml = XmlWriter::with_capacity(512 + 128 * page.len());
     xml.open_root("ListAllMyBucketsResult");

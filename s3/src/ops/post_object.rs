@@ -34,9 +34,10 @@ pub(crate) async fn post_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> 
     let settings = bucket.settings();
     let lock = object_lock::of_new_version(call.fields, &settings, call.now)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
-    if condition != WriteCondition::default() {
+    let early = call.permitted(condition.clone());
+    if early != WriteCondition::default() {
         // The commit decides. This check only avoids the transfer of a file that would be refused.
-        write_conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
+        write_conditions::check_early(&early, call.engine.head_object(&bucket, &key, None))?;
     }
     // The file may turn out to be smaller than the form, so only what it certainly has is checked here.
     call.engine.check_quota(&bucket, &key, settings.quota, form.bounds.least)?;

@@ -27,9 +27,10 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let settings = bucket.settings();
     let lock = object_lock::of_new_version(call.fields, &settings, call.now)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
-    if condition != WriteCondition::default() {
+    let early = call.permitted(condition.clone());
+    if early != WriteCondition::default() {
         // The commit decides. This check only avoids the transfer of a body that would be refused.
-        write_conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
+        write_conditions::check_early(&early, call.engine.head_object(&bucket, &key, None))?;
     }
     call.engine.check_quota(&bucket, &key, settings.quota, size)?;
 
@@ -43,6 +44,8 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
 
 /// Makes the payload the current version of its key, and returns the answer of PutObject.
 pub(super) async fn store(call: &Call<'_>, put: PutObject) -> S3Result<Reply> {
+    // Only now: the rights of the client may have changed while the body was received.
+    let put = PutObject { condition: call.permitted(put.condition), ..put };
     let condition = put.condition.clone();
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", put.etag.quoted());

@@ -47,7 +47,7 @@ pub(crate) async fn upload_part_copy(call: &Call<'_>, body: &RequestBody<'_>) ->
     let source_bucket = copies::source_bucket(call, &source)?;
     let checksum = call.engine.upload(&bucket, &key, upload)?.upload.checksum;
     let (object, size) = open_source(call, &source_bucket, &source)
-        .map_err(|error| auth::hide_missing_source(&call.authentication.principal, &source, error))?;
+        .map_err(|error| auth::hide_missing_source(call.requester(), &source, error))?;
     let source_version = copies::source_version(call, &source_bucket, &object.info, &source);
     let copy = PartCopy {
         rights: Rights::new(call, source),

@@ -49,6 +49,35 @@ def test_check_names_the_statement_and_what_would_allow_it(cli: Cli, store: Cair
     assert "every request is refused" in cli.text("service-account", "policies", create_account(store).id)
 
 
+def test_policies_are_made_from_templates_and_replaced(cli: Cli, store: Cairn, bucket: str, tmp_path: Path):
+    """Each template allows what it says. An update is in force at once, and what does not fit together is refused."""
+    store.s3.put(bucket, "team/old", b"x")
+    for template, overwrites, deletes in (("read-only", 403, 403), ("create-only", 412, 403), ("read-write", 200, 204)):
+        made = cli.json("policy", "create", "--template", template, "--bucket", bucket, "--prefix", "team/")
+        assert made["name"] == f"{bucket}/team/ {template}"
+        account = create_account(store)
+        cli.text("policy", "attach", made["id"], account.name)
+        s3 = account.s3
+        assert s3.get(bucket, "team/old").status == 200 and s3.list_page(bucket).status == 200
+        assert s3.request("PUT", f"/{bucket}/team/{template}", body=b"new").status == (403 if template == "read-only" else 200)
+        assert s3.request("PUT", f"/{bucket}/team/old", body=b"y").status == overwrites
+        assert s3.request("PUT", f"/{bucket}/other", body=b"y").status == 403
+        assert s3.delete(bucket, "team/old").status == deletes
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps({"name": "writers", "statements": [statement("allow", "PutObject", f"bucket:{bucket}/*")]}))
+    assert cli.text("policy", "update", made["id"], str(file)) == f"policy {made['id']} is replaced\n"
+    assert account.s3.request("PUT", f"/{bucket}/other", body=b"y").status == 200
+    assert account.s3.get(bucket, "other").status == 403
+    assert cli.json("policy", "update", "writers", "-", stdin=file.read_text())["attached_to"] == [account.id]
+    many = cli.json("policy", "create", "--template", "read-only", "--bucket", f"{bucket}-*", "--name", "many")
+    assert many["name"] == "many" and [one["resources"] for one in many["statements"]] == [[f"bucket:{bucket}-*"]] * 2
+    for wrong in (
+        (), ("--template", "read-only"), (str(file), "--bucket", bucket), ("--template", "all", "--bucket", bucket),
+        ("--template", "read-only", "--bucket", "a*", "--prefix", "b"),
+    ):
+        cli.fails("policy", "create", *wrong, code=WRONG_USAGE)
+
+
 def test_cors_rules_are_set_shown_and_removed(cli: Cli, bucket: str, tmp_path: Path):
     """From a file and from standard input. What the server refuses is said."""
     file = tmp_path / "cors.json"

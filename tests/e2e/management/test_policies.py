@@ -49,9 +49,16 @@ def test_policy_can_be_created_attached_and_deleted(store: Cairn, bucket: str):
         ({"actions": []}, "actions"),
         ({"resources": []}, "resources"),
         ({"resources": ["*"]}, '"*"'),
-        ({"resources": ["bucket:*"]}, '"bucket:*"'),
         ({"resources": ["bucket:*/*"]}, '"bucket:*/*"'),
-        ({"resources": ["bucket:some-*"]}, '"bucket:some-*"'),
+        ({"resources": ["bucket:some-*/x"]}, '"bucket:some-*/x"'),
+        ({"resources": ["bucket:some*bucket"]}, '"bucket:some*bucket"'),
+        ({"resources": ["bucket:Some*"]}, '"bucket:Some*"'),
+        ({"only_if_absent": True}, "only_if_absent"),
+        ({"effect": "deny", "actions": ["s3:PutObject"], "only_if_absent": True}, "only_if_absent"),
+        ({"source_ip": []}, "source_ip"),
+        ({"source_ip": ["10.0.0.1/8"]}, '"10.0.0.1/8"'),
+        ({"source_ip": ["example.com"]}, '"example.com"'),
+        ({"source_ip": ["192.0.2.7"] * 65}, "source_ip"),
         ({"resources": ["bucket:some-bucket/*/x"]}, '"bucket:some-bucket/*/x"'),
         ({"resources": ["bucket:some-bucket/a*b"]}, '"bucket:some-bucket/a*b"'),
         ({"resources": ["bucket:some-bucket/**"]}, '"bucket:some-bucket/**"'),
@@ -95,10 +102,10 @@ def test_aws_policy_document_is_answered_with_a_translation(store: Cairn, bucket
 
 def test_aws_policy_document_without_counterpart_is_answered_with_a_list(store: Cairn):
     """Every part that cannot be translated is named with its place."""
-    condition = {"IpAddress": {"aws:SourceIp": "192.0.2.0/24"}}
-    wrong = {"Effect": "Allow", "Action": ["s3:PutBucketAcl", "s3:GetObject"], "Resource": "*", "Condition": condition}
+    condition = {"Bool": {"aws:SecureTransport": "true"}}
+    wrong = {"Effect": "Allow", "Action": ["s3:PutBucketAcl", "s3:GetObject"], "Resource": "photos", "Condition": condition}
     message = expect_refusal(store.admin.post("/policies", {"Version": "2012-10-17", "Statement": [wrong]}), 400, "INVALID_REQUEST")
-    for part in ("AWS policy document", "Statement[0].Condition", '"s3:PutBucketAcl"', 'Statement[0].Resource: "*"'):
+    for part in ("AWS policy document", "Statement[0].Condition", '"s3:PutBucketAcl"', 'Statement[0].Resource: "photos"'):
         assert part in message, message
 
 

@@ -90,6 +90,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "list_policies": ("GET", "/policies", OVERSIGHT),
     "create_policy": ("POST", "/policies", SYSTEM_ONLY),
     "get_policy": ("GET", f"/policies/{ID}", OVERSIGHT),
+    "replace_policy": ("PUT", f"/policies/{ID}", SYSTEM_ONLY),
     "delete_policy": ("DELETE", f"/policies/{ID}", SYSTEM_ONLY),
     "attach_policy": ("PUT", f"/policies/{ID}/bindings/{ID}", SYSTEM_ONLY),
     "detach_policy": ("DELETE", f"/policies/{ID}/bindings/{ID}", SYSTEM_ONLY),

@@ -318,9 +318,11 @@ operations! {
     "list_policies", "policies": "Lists all policies, with the accounts that they are attached to.";
     [], None => [ok::<PolicyList>()], [];
     "create_policy", "policies": "Creates a policy that is attached to no account.";
-    [], json_body::<CreatePolicy>() => [created::<Policy>()], [LIMIT];
+    [], json_body::<PolicyDocument>() => [created::<Policy>()], [LIMIT];
     "get_policy", "policies": "Shows one policy, with the accounts that it is attached to.";
     [], None => [ok::<BoundPolicy>()], [POLICY];
+    "replace_policy", "policies": "Replaces the document of a policy. The new statements are in force for the next request.";
+    [], json_body::<PolicyDocument>() => [ok::<BoundPolicy>()], [POLICY, LIMIT];
     "delete_policy", "policies": "Deletes a policy that is attached to no account.";
     [], None => [DONE], [POLICY, (409, "POLICY_IN_USE")];
     "attach_policy", "policies": "Attaches a policy to a service account.";

@@ -28,6 +28,9 @@ s3:PutObject and s3:DeleteObject on an object.")]
         /// the bucket, or the object as <bucket>/<key>; policies write bucket: before it
         #[argh(option, arg_name = "resource")]
         resource: String,
+        /// the client's address, for statements with source_ip (default: only their denials apply)
+        #[argh(option, arg_name = "address")]
+        source_ip: Option<String>,
     }
 }
 
@@ -47,7 +50,11 @@ fn reason(reason: &str) -> &str {
 }
 
 fn verdict_text(verdict: &AccessVerdict) -> String {
-    let allowed = if verdict.allowed { "allowed" } else { "denied" };
+    let allowed = match verdict {
+        AccessVerdict { allowed: true, only_if_absent: true, .. } => "allowed for keys without an object",
+        AccessVerdict { allowed: true, .. } => "allowed",
+        AccessVerdict { allowed: false, .. } => "denied",
+    };
     let mut shown = format!("{allowed}: {}\n", plain(reason(&verdict.reason)));
     // Writing to a string cannot fail.
     if let Some(statement) = &verdict.decided_by {
@@ -91,6 +98,7 @@ impl Check {
             action: self.action.clone().into(),
             bucket: bucket.to_owned().into(),
             key: key.map(Into::into),
+            source_ip: self.source_ip.clone().map(Into::into),
         };
         let body = client.call(&Request::post("/api/v1/access/check").json(&question))?;
         let verdict: AccessVerdict = read(&body)?;

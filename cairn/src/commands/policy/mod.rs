@@ -1,6 +1,7 @@
 //! `cairn policy`: manages policies, which grant permissions to service accounts.
 
 mod check;
+mod template;
 
 use cairn_api::Policy as PolicyBody;
 
@@ -8,25 +9,55 @@ use crate::client::Request;
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::{ACCOUNTS, POLICIES, statements_text};
 use crate::document::DocumentKind;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, record, text};
+use crate::terminal::plain;
 use check::Check;
+use template::{Scope, Template};
 
 noun! {
     /// Manage policies, attach them to service accounts, and check what they allow.
-    struct Policy("policy"): PolicyCommand { Create, List, Show, Attach, Detach, Check, Delete }
+    struct Policy("policy"): PolicyCommand { Create, List, Show, Update, Attach, Detach, Check, Delete }
 }
 
 command! {
-    /// Create a policy from a JSON file.
+    /// Create a policy from a JSON file or from a template.
     #[argh(note = r#"A policy that allows an account to list the bucket photos and to read its objects:
 
   {{"name": "read-photos", "description": "", "statements": [
     {{"effect": "allow", "actions": ["s3:ListBucket"],
      "resources": ["bucket:photos"]}},
     {{"effect": "allow", "actions": ["s3:GetObject"],
-     "resources": ["bucket:photos/*"]}}]}}"#)]
+     "resources": ["bucket:photos/*"]}}]}}
+
+Templates: read-only lists and reads. read-write also writes and deletes. create-only lists, reads, and writes
+new objects, but overwrites and deletes nothing."#)]
     struct Create("create") {
+        /// the file; - means standard input
+        #[argh(positional)]
+        file: Option<String>,
+        /// the template, in place of a file: read-only, read-write or create-only
+        #[argh(option, arg_name = "template")]
+        template: Option<Template>,
+        /// the bucket of the template; app-* means all buckets whose names begin with app-
+        #[argh(option, arg_name = "bucket")]
+        bucket: Option<String>,
+        /// the beginning of the keys of the template (default: all keys)
+        #[argh(option, arg_name = "prefix")]
+        prefix: Option<String>,
+        /// the name of the policy (default: bucket, prefix and template)
+        #[argh(option, arg_name = "name")]
+        name: Option<String>,
+    }
+}
+
+command! {
+    /// Replace a policy's document by that of a JSON file. It is in force for the next request of every account that the
+    /// policy is attached to.
+    struct Update("update") {
+        /// the policy's id, or a name that no other has
+        #[argh(positional)]
+        policy: String,
         /// the file; - means standard input
         #[argh(positional)]
         file: String,
@@ -73,8 +104,30 @@ verbs! {
 const DOCUMENT: DocumentKind = DocumentKind { noun: "policy", command: "policy create" };
 
 impl Create {
+    /// Returns the document to send: that of the file, or that of the template.
+    fn document(&self) -> Result<String, Failure> {
+        let Self { file, template, bucket, prefix, name, .. } = self;
+        let wrong = |usage: &str| Err(Failure::WrongUsage(usage.to_owned()));
+        match (file, template, bucket) {
+            (Some(file), None, None) if prefix.is_none() && name.is_none() => Ok(DOCUMENT.read(file)?),
+            (Some(_), _, _) => {
+                wrong("a file is given, so --template, --bucket, --prefix and --name are not possible")
+            }
+            (None, None, _) => wrong("either a file or --template is required"),
+            (None, Some(_), None) => wrong("--template needs --bucket"),
+            (None, Some(_), Some(bucket)) if bucket.ends_with('*') && prefix.is_some() => {
+                wrong("--prefix is for one bucket: a pattern of buckets covers all their objects")
+            }
+            (None, Some(template), Some(bucket)) => {
+                let scope = Scope { bucket, prefix: prefix.as_deref().unwrap_or_default() };
+                let document = template.document(&scope, name.as_deref());
+                Ok(serde_json::to_string(&document).expect("a document consists of texts"))
+            }
+        }
+    }
+
     fn run(&self) -> Outcome {
-        let document = DOCUMENT.read(&self.file)?;
+        let document = self.document()?;
         let client = self.client()?;
         let body = client.call(&Request::post(POLICIES.path).document(document))?;
         // A new policy has no accounts, and the response does not name any.
@@ -87,6 +140,16 @@ impl Create {
             ];
             record(columns, policy) + &statements_text(policy)
         })
+    }
+}
+
+impl Update {
+    fn run(&self) -> Outcome {
+        let document = DOCUMENT.read(&self.file)?;
+        let client = self.client()?;
+        let policy = POLICIES.by_id_or_name(&client, &[&self.policy])?;
+        let body = client.call(&Request::put(policy).document(document))?;
+        client.print(&body, || format!("policy {} is replaced\n", plain(&self.policy)))
     }
 }
 
