@@ -10,7 +10,7 @@ use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{
     AuditKind, DataEvents, LoggedResource, Plane, client_request_id, log_exchange, paths_are_logged,
 };
-use cairn_sharing::PublicLinks;
+use cairn_sharing::{PublicLinks, recordable_names};
 use http::{Method, StatusCode};
 
 use crate::access::{
@@ -202,7 +202,10 @@ impl Service for AdminService {
         let segments = path.and_then(|path| match_path(exchange.response.route, path)).unwrap_or_default();
         let [bucket, key] = ["bucket", "key"].map(|name| decode(segments.get(name).unwrap_or_default()));
         let resource = match (&bucket, &key) {
-            (Ok(bucket), Ok(key)) => Some(LoggedResource { bucket, key }),
+            (Ok(bucket), Ok(key)) => {
+                let (bucket, key) = recordable_names(bucket, key);
+                Some(LoggedResource { bucket, key })
+            }
             // A path that cannot be decoded was refused, and names nothing.
             _ => None,
         };

@@ -34,7 +34,7 @@ use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, ti
 use cairn_observe::{
     AuditLog, LoggedResource, Plane, RefusedRecorder, RefusingSetting, log_exchange, paths_are_logged,
 };
-use cairn_sharing::PublicLinks;
+use cairn_sharing::{LinkKind, PublicLinks};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -345,6 +345,10 @@ impl S3Service {
             }
             _ => Target::parse(path),
         }
+        .map(|target| {
+            let has_token = self.links.as_ref().is_some_and(|links| links.names_link(target.key_text()));
+            target.with_token(has_token)
+        })
     }
 
     /// Refuses hosts that name a bucket, unless [`Self::target_below`] takes them for that.
@@ -365,11 +369,19 @@ impl S3Service {
         }
     }
 
-    /// Whether the request is for an embed. A key of a bucket that the host names may look like the path of one.
-    fn is_embed(&self, request: &Request) -> bool {
-        PublicLinks::is_embed_path(request.head.path())
-            && (self.compatibility == Compatibility::Strict
-                || !matches!(self.host_bucket(request), Some(HostBucket::Named(_))))
+    /// Returns the kind of link that the request is for. A key of a bucket that the host names may look like the path of one.
+    fn link_kind(&self, request: &Request) -> Option<LinkKind> {
+        let path = request.head.path();
+        let kind = if PublicLinks::is_embed_path(path) {
+            LinkKind::Embed
+        } else if PublicLinks::is_misplaced_share_path(path) {
+            LinkKind::Share
+        } else {
+            return None;
+        };
+        let is_key = self.compatibility == Compatibility::Extended
+            && matches!(self.host_bucket(request), Some(HostBucket::Named(_)));
+        (!is_key).then_some(kind)
     }
 
     /// Audits denied requests and storage failures. A 404 is neither, even if it is hidden as 403.
@@ -434,9 +446,12 @@ fn naming_upload(error: S3Error, query: &Query<'_>) -> S3Error {
 impl Service for S3Service {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         if let Some(links) = &self.links
-            && self.is_embed(request)
+            && let Some(kind) = self.link_kind(request)
         {
-            let mut response = links.answer_embed(request).await;
+            let mut response = match kind {
+                LinkKind::Embed => links.answer_embed(request).await,
+                LinkKind::Share => links.refuse_misplaced_share(request),
+            };
             reply::write_common(&mut response.head, self.ids(&request.id));
             return response;
         }
@@ -480,14 +495,14 @@ impl Service for S3Service {
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {
-        // The path of an embed is its token, a secret.
-        let request = exchange.request.filter(|request| paths_are_logged() && !self.is_embed(request));
+        // The path of a link is its token, a secret.
+        let request =
+            exchange.request.filter(|request| paths_are_logged() && self.link_kind(request).is_none());
         // A path that cannot be decoded was refused, and names nothing.
         let target_of = |request: &Request| self.target_below(self.host_bucket(request), request.head.path());
         let target = request.and_then(|request| target_of(request).ok());
-        let resource = target
-            .as_ref()
-            .map(|target| LoggedResource { bucket: target.bucket_text(), key: target.key_text() });
+        let resource = target.as_ref().map(Target::recordable);
+        let resource = resource.map(|(bucket, key)| LoggedResource { bucket, key });
         log_exchange(Plane::Data, exchange, resource);
     }
 }

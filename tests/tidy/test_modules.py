@@ -72,7 +72,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"limits"},
         {"schema", "types"},
         {"error"},
-        {"checks", "denied", "downloads", "password", "policy"},
+        {"checks", "denied", "downloads", "password", "policy", "recordable"},
         {"store"},
         {"links"},
         {"public"},

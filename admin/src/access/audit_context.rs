@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cairn_http1::decode;
 use cairn_observe::{AuditKind, AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_sharing::{recordable_id, recordable_names};
 use cairn_tables::StoreFailure;
 use http::StatusCode;
 
@@ -154,10 +155,22 @@ impl AuditContext<'_> {
         }
     }
 
-    /// Returns the variable segments of the path, decoded and joined by slashes: `bucket/key`, or an id.
+    /// Returns the variable segments of the path, decoded and joined by slashes: `bucket/key`, or an id. A token of a link that
+    /// was sent in place of them is left out.
     fn resource(&self) -> String {
-        let decoded = self.segments.iter().map(|(_, sent)| decode(sent).unwrap_or(Cow::Borrowed(sent)));
-        decoded.collect::<Vec<_>>().join("/")
+        let decoded = |sent| decode(sent).unwrap_or(Cow::Borrowed(sent));
+        let bucket = self.segments.get("bucket").map(decoded);
+        let shown = self.segments.iter().map(|(name, sent)| {
+            let text = decoded(sent);
+            match (name, &bucket) {
+                ("bucket", _) => recordable_names(&text, "").0.to_owned(),
+                ("key", Some(bucket)) => recordable_names(bucket, &text).1.to_owned(),
+                // Whoever makes a rule chooses its id.
+                ("rule_id", _) => text.into_owned(),
+                _ => recordable_id(&text).to_owned(),
+            }
+        });
+        shown.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("/")
     }
 }
 

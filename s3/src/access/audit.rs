@@ -4,7 +4,7 @@
 //! that are carried out.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::headers::copy_source::{COPY_SOURCE, CopySource};
+use crate::headers::copy_source::CopySource;
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
@@ -130,14 +130,15 @@ impl AuditContext {
 /// The operations whose records name a second object.
 const COPY_OPERATIONS: [&str; 2] = ["CopyObject", "UploadPartCopy"];
 
-/// Returns the object that a copy reads, as `bucket/key`, or what the client sent if it names none.
+/// Returns the object that a copy reads, as `bucket/key`; nothing if the client names none, because that may be a secret in the
+/// wrong place.
 fn copy_source_of(request: &Request) -> String {
     let headers: Vec<(&str, &[u8])> = request.head.headers().collect();
     let query = Query::parse(request.head.query()).unwrap_or_default();
     let fields = Fields::new(&headers, &query);
     match CopySource::from_request(fields) {
         Ok(source) => format!("{}/{}", source.bucket.as_str(), source.key.as_str()),
-        Err(_) => fields.amz(COPY_SOURCE).unwrap_or_default().to_owned(),
+        Err(_) => String::new(),
     }
 }
 
@@ -156,7 +157,7 @@ fn unrecorded(error: StoreFailure) -> S3Error {
 
 /// Returns `bucket/key`, the bucket alone, or nothing for the list of buckets.
 fn resource_of(target: &Target) -> String {
-    match (target.bucket_text(), target.key_text()) {
+    match target.recordable() {
         (bucket, "") => bucket.to_owned(),
         (bucket, key) => format!("{bucket}/{key}"),
     }

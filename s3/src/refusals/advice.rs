@@ -21,7 +21,7 @@ pub(super) fn advice(
     right: Option<&RefusedRight>,
     rule: Option<&DecidingRule>,
 ) -> Option<String> {
-    let bucket = target.map(Target::bucket_text).unwrap_or_default();
+    let (bucket, _) = target.map(Target::recordable).unwrap_or_default();
     if let Some(right) = right {
         let (action, resource) = (right.action, right.resource());
         let principal = principal.unwrap_or_default();

@@ -67,8 +67,11 @@ impl Refusal<'_> {
         // Before the request is routed, the path is not known to begin with a bucket: the host may name it.
         let target = target.filter(|_| !operation.is_empty());
         let names_keys = paths_are_logged();
-        let key = target.map(Target::key_text).filter(|_| names_keys).unwrap_or_default();
-        let right = error.denied_right().map(|right| refused_right(right, authentication, names_keys));
+        let (bucket, key) = target.map(Target::recordable).unwrap_or_default();
+        let key = if names_keys { key } else { "" };
+        // A right contains the key.
+        let right = error.denied_right().filter(|_| target.is_none_or(|target| !target.has_token()));
+        let right = right.map(|right| refused_right(right, authentication, names_keys));
         let failed = failed_credential(authenticator, authentication, error);
         let rule = match failed {
             Some((_, usability)) => unusable(usability),
@@ -84,7 +87,7 @@ impl Refusal<'_> {
             access_key: access_key(authentication, failed),
             method: request.head.method().as_str().to_owned(),
             operation,
-            bucket: target.map(|target| target.bucket_text().to_owned()).unwrap_or_default(),
+            bucket: bucket.to_owned(),
             key: key.to_owned(),
             status: error.status(),
             code: error.code(),

@@ -6,6 +6,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_model::{BucketName, InvalidObjectKey, ObjectKey};
+use cairn_sharing::{HIDDEN_TOKEN, recordable_names};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -59,6 +60,8 @@ pub(crate) struct Target {
     key: String,
     /// Whether the host names the bucket.
     is_virtual_hosted: bool,
+    /// Whether the key contains the token of a link, so that nothing may record it.
+    has_token: bool,
 }
 
 impl Target {
@@ -69,7 +72,7 @@ impl Target {
     pub(crate) fn parse(raw_path: &str) -> S3Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
         let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
-        Ok(Self { bucket: decode(bucket)?, key: decode(key)?, is_virtual_hosted: false })
+        Ok(Self { bucket: decode(bucket)?, key: decode(key)?, ..Self::default() })
     }
 
     /// Decodes a raw path below `bucket`, which the host names. Hosts ignore case, and names of buckets are in lower case.
@@ -78,17 +81,34 @@ impl Target {
     /// `InvalidURI`, as for [`Self::parse`].
     pub(crate) fn parse_virtual_hosted(bucket: &str, raw_path: &str) -> S3Result<Self> {
         let key = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
-        Ok(Self { bucket: bucket.to_ascii_lowercase(), key: decode(key)?, is_virtual_hosted: true })
+        let bucket = bucket.to_ascii_lowercase();
+        Ok(Self { bucket, key: decode(key)?, is_virtual_hosted: true, has_token: false })
     }
 
     /// Creates a target from a decoded bucket and key.
     pub(crate) fn new(bucket: &str, key: &str) -> Self {
-        Self { bucket: bucket.to_owned(), key: key.to_owned(), is_virtual_hosted: false }
+        Self { bucket: bucket.to_owned(), key: key.to_owned(), ..Self::default() }
     }
 
     /// Returns the object of this key in the same bucket.
     pub(crate) fn with_key(&self, key: &str) -> Self {
-        Self { key: key.to_owned(), ..self.clone() }
+        Self { key: key.to_owned(), has_token: false, ..self.clone() }
+    }
+
+    /// Notes whether the key contains the token of a link.
+    pub(crate) fn with_token(self, has_token: bool) -> Self {
+        Self { has_token, ..self }
+    }
+
+    /// Whether the key contains the token of a link.
+    pub(crate) fn has_token(&self) -> bool {
+        self.has_token
+    }
+
+    /// Bucket and key as audit trail, log and lists of refused requests may name them.
+    pub(crate) fn recordable(&self) -> (&str, &str) {
+        let key = if self.has_token { HIDDEN_TOKEN } else { self.key_text() };
+        recordable_names(&self.bucket, key)
     }
 
     /// Whether the host names the bucket, and not the path.

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 /// Random bytes of a token.
 pub(crate) const TOKEN_BYTES: usize = 32;
 /// Characters of a token: base64url without padding (RFC 4648, section 5).
-const TOKEN_CHARACTERS: usize = 43;
+pub(crate) const TOKEN_CHARACTERS: usize = 43;
 
 /// The token of a link: 256 random bits as 43 characters of base64url. `Debug` never shows it; it is zeroed on drop.
 #[derive(Clone, PartialEq, Eq)]
