@@ -15,7 +15,7 @@ use http::{Method, StatusCode};
 
 use crate::access::{
     AuditContext, AuthenticationKind, Caller, NO_SESSION, check_root_attempts, delay_failure,
-    has_basic_credential, is_cross_site, is_of_console,
+    has_basic_credential, is_cross_site, is_of_console, is_wanted_read,
 };
 use crate::call::Call;
 use crate::context::AdminContext;
@@ -79,7 +79,9 @@ impl AdminService {
     ) -> Result<Reply, AdminError> {
         let Incoming { head, client, body, .. } = incoming;
         let is_change = !matches!(*head.method(), Method::GET | Method::HEAD);
-        if is_change && self.surface() == Surface::Console && !is_of_console(head) {
+        // A browser sends the cookie for pages on other ports of the same host, too.
+        let is_wanted = if is_change { is_of_console(head) } else { is_wanted_read(head) };
+        if self.surface() == Surface::Console && !is_wanted {
             let operation = route.operation.name;
             let audit = AuditContext { operation, segments, caller: None, request_id, client };
             if let Some(log) = self.context.audit() {

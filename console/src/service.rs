@@ -83,7 +83,15 @@ impl Administration {
 fn protect(head: &mut ResponseHead) {
     head.header("x-content-type-options", "nosniff");
     head.header("referrer-policy", "no-referrer");
-    head.header("cross-origin-resource-policy", "same-origin");
+}
+
+/// Keeps pages of other origins from loading an answer of the console. Pages on other ports of the same host are such pages,
+/// and browsers send the cookie of the console for them. Shares set this header themselves.
+fn keep_to_origin(response: &mut Response) {
+    const NAME: &str = "cross-origin-resource-policy";
+    if response.head.get(NAME).is_none() {
+        response.head.header(NAME, "same-origin");
+    }
 }
 
 /// Returns whether a path is served without a session, by the part that serves shares.
@@ -104,14 +112,20 @@ impl Service for ConsoleService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         match &self.administration {
             Some(administration) if !is_for_visitors(request.head.path()) => {
-                administration.call(request, body).await
+                let mut response = administration.call(request, body).await;
+                keep_to_origin(&mut response);
+                response
             }
             _ => self.shares.call(request, body).await,
         }
     }
 
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {
-        self.shares.reject(reason, request_id)
+        let mut response = self.shares.reject(reason, request_id);
+        if self.administration.is_some() {
+            keep_to_origin(&mut response);
+        }
+        response
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {

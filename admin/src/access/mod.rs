@@ -8,6 +8,8 @@ mod throttling;
 pub(crate) use audit_context::{AuditContext, ReadAudit};
 pub use authentication::ManagementCredentials;
 pub(crate) use authentication::{AuthenticationKind, Caller, has_basic_credential, is_cross_site};
-pub(crate) use sessions::{ListedSession, NO_SESSION, SessionId, SessionSource, is_of_console};
+pub(crate) use sessions::{
+    ListedSession, NO_SESSION, SessionId, SessionSource, is_of_console, is_wanted_read,
+};
 pub use sessions::{SessionOptions, Sessions};
 pub(crate) use throttling::{check_root_attempts, delay_failure};

@@ -355,6 +355,12 @@ pub(crate) fn is_of_console(head: &RequestHead) -> bool {
     is_same_origin && head.header(HEADER) == Some(b"1")
 }
 
+/// Returns whether a read may come from a page of the console, or from the person at the browser. Pages of other origins are
+/// refused, such as those on another port of the same host. Programs and old browsers do not say where a request comes from.
+pub(crate) fn is_wanted_read(head: &RequestHead) -> bool {
+    head.header("sec-fetch-site").is_none_or(|site| matches!(site, b"same-origin" | b"none"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -522,5 +528,19 @@ mod tests {
             assert!(!is_of_console(&head(fields)), "the header is missing");
         }
         assert!(!is_of_console(&head("Sec-Fetch-Site: same-origin\r\nx-service-console: 2\r\n")));
+    }
+
+    #[test]
+    fn pages_of_other_origins_read_nothing() {
+        for (fields, expected) in [
+            ("", true),
+            ("Sec-Fetch-Site: same-origin\r\n", true),
+            ("Sec-Fetch-Site: none\r\n", true),
+            ("Sec-Fetch-Site: same-site\r\n", false),
+            ("Sec-Fetch-Site: cross-site\r\n", false),
+            ("Sec-Fetch-Site: \u{ff}\r\n", false),
+        ] {
+            assert_eq!(is_wanted_read(&head(fields)), expected, "{fields}");
+        }
     }
 }

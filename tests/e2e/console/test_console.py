@@ -13,8 +13,9 @@ import requests
 from harness.certificates import Authority
 from harness.console import OWN_PAGE, Console, create_token, signed_in
 from harness.management import API, Management, basic, bearer, expect, expect_refusal
-from harness.server import Cairn
+from harness.server import LOOPBACK, Cairn
 from harness.wait import until
+from harness.wire import Connection
 
 ID = "01890000-0000-7000-8000-000000000000"
 ROLES = ["system_admin", "storage_admin", "auditor"]
@@ -251,6 +252,33 @@ def test_changes_must_come_from_the_console(operator: Console, site: str | None,
         is_own = own_header == "1" and (site == "same-origin" or (site is None and origin == own))
         expected = (400, "INVALID_BUCKET_NAME") if is_own else (403, "FORBIDDEN")
         assert (response.status_code, response.json()["error"]["code"]) == expected, headers
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_pages_of_other_origins_read_nothing(operator: Console, console_store: Cairn, site: str | None):
+    """Regression: a page on another port of the same host loaded GETs with the session, because ports share cookies."""
+    headers = {} if site is None else {"Sec-Fetch-Site": site}
+    for path in (f"{API}/buckets", f"{API}/management-tokens", f"{API}/audit/events", "/session", "/sessions"):
+        for method in ("GET", "HEAD"):
+            response = operator.request(method, path, headers=headers)
+            is_own = site in (None, "same-origin", "none")
+            assert response.status_code == (200 if is_own else 403), (method, path)
+            assert response.headers["cross-origin-resource-policy"] == "same-origin", (method, path)
+    if not is_own:
+        assert audited(console_store, response) == [("list_console_sessions", "denied", "anonymous")]
+    # Links of other pages lead to the console.
+    assert operator.get("/", headers=headers).status_code == 200
+
+
+def test_console_stays_in_its_origin_and_shares_decide_themselves(operator: Console, console_store: Cairn):
+    """Pages, files, refusals, and answers without a valid request. Shares have the header of their own."""
+    answers = [operator.get(path) for path in ("/", assets(operator)[0], "/no-such", f"{API}/buckets", f"{API}/no-such", "/session")]
+    answers += [operator.get("/", headers={"Host": "evil.example"}), operator.post("/"), Console(console_store).api("/buckets")]
+    assert [answer.headers.get("cross-origin-resource-policy") for answer in answers] == ["same-origin"] * len(answers)
+    with Connection(LOOPBACK, console_store.console_port) as connection:
+        connection.send(b"no request\r\n\r\n")
+        assert connection.read_head().all("cross-origin-resource-policy") == ["same-origin"]
+    assert "cross-origin-resource-policy" not in operator.get("/robots.txt").headers
 
 
 def test_every_change_is_refused_without_the_header(operator: Console, console_store: Cairn):
