@@ -14,7 +14,7 @@ use std::future::{Future, pending};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::access::{AuditContext, Caller, ReadAudit};
+use crate::access::{AuditContext, Caller, NO_SESSION, ReadAudit};
 use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::limits::BODY_BYTES_MAX;
@@ -199,7 +199,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Reads the body. Then checks that the caller's token still exists.
+    /// Reads the body. Then checks that the caller's token or session is still valid.
     ///
     /// # Errors
     /// `PAYLOAD_TOO_LARGE`, errors of the connection, and those of [`Self::authenticate_again`].
@@ -216,19 +216,35 @@ impl Call<'_, '_> {
         Ok(bytes)
     }
 
-    /// Checks before a change is made that the caller's token still exists. Reading a body or copying an object can take
-    /// hours, and the token may be deleted meanwhile. Without a change of the directory this is one atomic load.
+    /// Checks before a change is made, and after a wait, that the caller's token or session is still valid. Reading a body or
+    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`.
     pub(crate) fn authenticate_again(&self) -> Result<(), AdminError> {
-        let Some(Caller { token: Some(token), directory_version, .. }) = self.caller else { return Ok(()) };
-        let directory = self.directory()?;
-        if directory.version() == *directory_version || directory.has_token(*token) {
-            Ok(())
-        } else {
-            Err(AdminError::Unauthenticated)
+        let Some(Caller { token, .. }) = self.caller else { return Ok(()) };
+        let directory = self.context.directory();
+        if let Some(sessions) = &self.context.sessions {
+            let is_active = sessions.is_active(self.head, directory);
+            return is_active.then_some(()).ok_or(AdminError::NoSession(NO_SESSION));
         }
+        match token {
+            Some(token) if !self.directory()?.is_token_valid(*token) => Err(AdminError::Unauthenticated),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs `work`, which reads, as [`Self::until_disconnect`]. Then checks that the caller may still have the result.
+    ///
+    /// # Errors
+    /// As [`Self::until_disconnect`] and [`Self::authenticate_again`].
+    pub(crate) async fn wait_for_read<T>(
+        &self,
+        work: impl Future<Output = Result<T, AdminError>>,
+    ) -> Result<T, AdminError> {
+        let found = self.until_disconnect(work).await;
+        self.authenticate_again()?;
+        found
     }
 
     /// Runs `work` until it ends, the client disconnects, or the service begins to stop. Then `work` is dropped.

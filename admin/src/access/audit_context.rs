@@ -101,7 +101,11 @@ impl AuditContext<'_> {
                 Some(AuditRecord { resource: resource.unwrap_or(record.resource.clone()), ..record })
             }
             Err(AdminError::Unauthenticated) => {
-                let detail = "the token was deleted while the request was in progress";
+                let detail = "the token was deleted or expired while the request was in progress";
+                Some(self.detailed_record(AuditResult::Denied, detail))
+            }
+            Err(AdminError::NoSession(_)) => {
+                let detail = "the session ended while the request was in progress";
                 Some(self.detailed_record(AuditResult::Denied, detail))
             }
             Err(error) if is_outcome(error) => {

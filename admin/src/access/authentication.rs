@@ -40,8 +40,6 @@ pub(crate) struct Caller {
     /// The management token that was used. The names of tokens are not unique.
     pub(crate) token: Option<TokenId>,
     pub(crate) authentication: AuthenticationKind,
-    /// [`Directory::version`] before the token was looked up; 0 for a credential of the configuration.
-    pub(crate) directory_version: u64,
 }
 
 /// Principal of the system token.
@@ -100,7 +98,6 @@ impl ManagementCredentials {
             principal: ROOT_PRINCIPAL.to_owned(),
             token: None,
             authentication: AuthenticationKind::Basic,
-            directory_version: 0,
         };
         (name_is_right & secret_is_right).then_some(caller)
     }
@@ -119,7 +116,6 @@ impl ManagementCredentials {
             principal: SYSTEM_PRINCIPAL.to_owned(),
             token: None,
             authentication: AuthenticationKind::Token,
-            directory_version: 0,
         };
         matches_secret(token.as_bytes(), &self.system_token).then_some(caller)
     }
@@ -152,15 +148,12 @@ pub(crate) fn is_cross_site(head: &RequestHead) -> bool {
 
 /// Returns the caller that a valid management token belongs to.
 fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
-    // Before the lookup, so that a change in between is noticed later.
-    let directory_version = directory.version();
     let found = directory.find_token(token)?;
     Some(Caller {
         role: found.role,
         principal: format!("token:{}", found.name),
         token: Some(found.id),
         authentication: AuthenticationKind::Token,
-        directory_version,
     })
 }
 

@@ -204,6 +204,16 @@ impl Sessions {
         Some(FoundSession { caller: session.caller.clone(), expires_at: session.expires_at })
     }
 
+    /// Returns whether the session of a request that is in progress still exists. This is no use of it.
+    pub(crate) fn is_active(&self, head: &RequestHead, directory: Option<&Directory>) -> bool {
+        let Some(id) = self.id_of(head) else { return false };
+        let now = Instant::now();
+        let table = self.table();
+        table
+            .get(&id)
+            .is_some_and(|session| !self.is_over(session, now) && has_valid_token(session, directory))
+    }
+
     /// Returns whether a request has a cookie of this store, valid or not.
     pub(crate) fn has_cookie(&self, head: &RequestHead) -> bool {
         let mut names = head.header_str("cookie").unwrap_or_default().split(';');
@@ -380,7 +390,6 @@ mod tests {
             principal: "root".to_owned(),
             token: None,
             authentication: AuthenticationKind::Token,
-            directory_version: 0,
         }
     }
 
@@ -407,9 +416,11 @@ mod tests {
         let sessions = sessions(false, 60);
         let request = begin(&sessions);
         assert_eq!(sessions.find(&request, None).expect("found").caller, caller());
+        assert!(sessions.is_active(&request, None));
         let other = begin(&sessions);
         let removal = sessions.end(&request);
         assert!(removal.contains("=; Path=/; Max-Age=0") && sessions.find(&request, None).is_none());
+        assert!(!sessions.is_active(&request, None) && sessions.is_active(&other, None));
         assert!(sessions.find(&other, None).is_some(), "only one session has ended");
         assert!(sessions.find(&head(""), None).is_none());
         let cookie = other.header_str("cookie").expect("a cookie");
@@ -420,7 +431,8 @@ mod tests {
     #[test]
     fn unused_sessions_end_and_their_number_is_limited() {
         let unused = sessions(false, 0);
-        assert!(unused.find(&begin(&unused), None).is_none());
+        let request = begin(&unused);
+        assert!(!unused.is_active(&request, None) && unused.find(&request, None).is_none());
         let sessions = sessions(false, 60);
         let [first, second] = [begin(&sessions), begin(&sessions)];
         for _ in 0..SESSIONS_OF_CREDENTIAL_MAX - 1 {

@@ -30,7 +30,7 @@ pub(super) async fn find(call: &Call<'_, '_>, request_id: &str) -> Result<Refuse
     };
     loop {
         let page = async { log.page(query.clone()).await.map_err(page_error) };
-        let page = call.until_disconnect(page).await?;
+        let page = call.wait_for_read(page).await?;
         if let Some(body) = page.events.iter().find_map(body) {
             return Ok(body);
         }

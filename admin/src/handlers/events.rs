@@ -3,7 +3,6 @@
 //! One read of the engine examines a limited number of events. A page is made of several reads, with other requests in between,
 //! and ends early after [`EVENT_READS_MAX`] of them: the client continues from the position that was reached.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cairn_engine::limits::EVENT_PAGE_EVENTS_MAX;
@@ -39,7 +38,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let mut page = read(store, &query).await?;
     if page.events.is_empty() && !page.is_truncated && !wait.is_zero() && !is_over(&query, &page) {
         let _waiting = call.context.waits.begin()?;
-        page = call.until_disconnect(wait_for(store, &query, page, wait)).await?;
+        page = call.until_disconnect(wait_for(&call, &query, page, wait)).await?;
     }
     let next = next_position(store, &query, &page);
     let body = cairn_api::EventPage {
@@ -83,12 +82,16 @@ async fn read(store: &Store, query: &EventQuery) -> Result<EventPage, AdminError
 }
 
 /// Waits for the first event after an empty page. Returns an empty page when the time is over.
+///
+/// # Errors
+/// `UNAUTHENTICATED` when the caller's token or session has ended meanwhile, and those of the reads.
 async fn wait_for(
-    store: &Arc<Store>,
+    call: &Call<'_, '_>,
     query: &EventQuery,
     mut page: EventPage,
     wait: Duration,
 ) -> Result<EventPage, AdminError> {
+    let store = call.store()?;
     let begun = Instant::now();
     let mut query = query.clone();
     let (mut seen, mut last_read) = (None, begun);
@@ -107,6 +110,7 @@ async fn wait_for(
             return Ok(page);
         }
         let _: Option<()> = timeout(left.min(WAIT_STEP), pending()).await;
+        call.authenticate_again()?;
     }
 }
 

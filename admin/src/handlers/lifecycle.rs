@@ -247,7 +247,7 @@ pub(crate) async fn preview(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
     let rule = rule_of(request, RuleId::new(now)?, now)?;
     let engine = call.engine()?;
     let preview = async { engine.preview_lifecycle(&bucket, rule).await.map_err(AdminError::from) };
-    let preview = call.until_disconnect(preview).await?;
+    let preview = call.wait_for_read(preview).await?;
     Reply::json(StatusCode::OK, &preview_body(preview))
 }
 

@@ -74,7 +74,7 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let entries = call.parameters(&[ENTRIES])?.number(ENTRIES, 1..=INSPECTION_ENTRIES_MAX)?;
     let begun =
         call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT)).map_err(task_error)?;
-    let found = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let found = call.wait_for_read(async { begun.await.map_err(task_error) }).await?;
     let findings_of_links = inspect_links(&call).await?;
     let findings = found.findings.into_iter().map(finding_body).chain(findings_of_links);
     let reply = Inspection {
@@ -99,7 +99,7 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<Finding>, AdminError> {
     let sharing = call.sharing()?;
     let inspection = async { sharing.inspect().await.map_err(AdminError::from) };
-    let (_, findings) = call.until_disconnect(inspection).await?;
+    let (_, findings) = call.wait_for_read(inspection).await?;
     let finding = |LinkFinding { bucket, key, detail }| Finding {
         kind: LINK_RECORD.to_owned(),
         bucket,

@@ -35,7 +35,7 @@ pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
             error => error.into(),
         })
     };
-    let verified = call.until_disconnect(work).await?;
+    let verified = call.wait_for_read(work).await?;
     let found = VerifiedObject {
         bucket: bucket.name.to_string(),
         key: verified.key,
@@ -70,7 +70,7 @@ pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         let progress = &permit.running.progress;
         Ok(engine.verify_bucket(&bucket, from, versions_max, progress).await?)
     };
-    let verified = call.until_disconnect(work).await?;
+    let verified = call.wait_for_read(work).await?;
     let found = VerifiedBucket {
         bucket: bucket.name.to_string(),
         complete: verified.next.is_none(),

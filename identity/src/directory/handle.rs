@@ -299,12 +299,6 @@ impl Directory {
         self.shared.state().tokens.get(&id).and_then(|token| token.expires_at)
     }
 
-    /// Returns whether this management token still exists. Expiry is not compared.
-    #[must_use]
-    pub fn has_token(&self, id: TokenId) -> bool {
-        self.shared.state().tokens.contains_key(&id)
-    }
-
     /// Returns whether changes can be made. Reads work in any case.
     ///
     /// # Errors
