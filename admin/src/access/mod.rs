@@ -2,6 +2,7 @@
 
 mod audit_context;
 mod authentication;
+mod session_cookies;
 mod sessions;
 mod throttling;
 

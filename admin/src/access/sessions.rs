@@ -27,6 +27,7 @@ use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use super::authentication::Caller;
+use super::session_cookies::SessionCookies;
 use crate::error::AdminError;
 use crate::limits::{SESSIONS_MAX, SESSIONS_OF_CREDENTIAL_MAX, USER_AGENT_BYTES_MAX};
 
@@ -45,6 +46,8 @@ pub struct SessionOptions {
     pub store_id: String,
     /// Whether the console speaks TLS. Then browsers send the cookie over TLS only.
     pub is_secure: bool,
+    /// Host names, in lower case, for which a proxy speaks TLS. The same applies to them.
+    pub secure_hosts: Vec<String>,
     /// A session ends after this time without a request.
     pub idle: Duration,
     /// A session ends after this time.
@@ -56,7 +59,7 @@ pub struct SessionOptions {
 pub struct Sessions(Arc<Shared>);
 
 struct Shared {
-    cookie: String,
+    cookies: SessionCookies,
     options: SessionOptions,
     table: Mutex<HashMap<IdHash, Session>>,
 }
@@ -137,19 +140,16 @@ impl Sessions {
     /// Makes a table without sessions.
     #[must_use]
     pub fn new(options: SessionOptions) -> Self {
-        const STORE_ID_CHARACTERS: usize = 8;
-        let store: String = options.store_id.chars().take(STORE_ID_CHARACTERS).collect();
-        // Browsers accept a cookie with this prefix only with `Secure`, `Path=/` and without `Domain`.
-        let prefix = if options.is_secure { "__Host-" } else { "" };
-        let cookie = format!("{prefix}cairn-session-{store}");
-        Self(Arc::new(Shared { cookie, options, table: Mutex::default() }))
+        let SessionOptions { store_id, is_secure, secure_hosts, .. } = &options;
+        let cookies = SessionCookies::new(store_id, *is_secure, secure_hosts.clone());
+        Self(Arc::new(Shared { cookies, options, table: Mutex::default() }))
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<IdHash, Session>> {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session. Returns the cookie to set, and when the session ends at the latest.
+    /// Begins a session of the browser that sent a login. Returns the cookie to set, and when the session ends at the latest.
     ///
     /// When the credential has too many, its own one that was not used for the longest time ends. When there are too many
     /// altogether, this concerns the credential that has the most.
@@ -159,6 +159,7 @@ impl Sessions {
     pub(crate) fn begin(
         &self,
         caller: Caller,
+        head: &RequestHead,
         source: SessionSource,
         token_expires_at: Option<Timestamp>,
         now: Timestamp,
@@ -187,7 +188,8 @@ impl Sessions {
         };
         table.insert(hash(&text), session);
         drop(table);
-        Ok((self.set_cookie(&text, self.0.options.absolute), expires_at))
+        let cookie = self.0.cookies.set(head, &text, self.0.options.absolute);
+        Ok((cookie, expires_at))
     }
 
     /// Finds the session of a request, and notes its use.
@@ -216,8 +218,7 @@ impl Sessions {
 
     /// Returns whether a request has a cookie of this store, valid or not.
     pub(crate) fn has_cookie(&self, head: &RequestHead) -> bool {
-        let mut names = head.header_str("cookie").unwrap_or_default().split(';');
-        names.any(|cookie| cookie.trim().split('=').next() == Some(self.0.cookie.as_str()))
+        self.0.cookies.are_sent(head)
     }
 
     /// Returns the sessions that a caller may see and end: those of the same credential, or all for a system administrator.
@@ -256,12 +257,13 @@ impl Sessions {
         Some(session.listed(current == Some(key)))
     }
 
-    /// Ends the session of a request. Returns the cookie that removes it from the browser.
-    pub(crate) fn end(&self, head: &RequestHead) -> String {
-        if let Some(id) = self.id_of(head) {
-            self.table().remove(&id);
+    /// Ends the session of a request. Returns the cookies that remove it from the browser: those that were sent. With both, the
+    /// other one would become the session of the browser, so its session ends, too.
+    pub(crate) fn end(&self, head: &RequestHead) -> Vec<String> {
+        for id in self.0.cookies.all_values(head) {
+            self.table().remove(&hash(id));
         }
-        self.set_cookie("", Duration::ZERO)
+        self.0.cookies.remove(head)
     }
 
     fn is_over(&self, session: &Session, now: Instant) -> bool {
@@ -270,21 +272,9 @@ impl Sessions {
             || now.saturating_duration_since(session.last_used) >= options.idle
     }
 
+    /// Returns the session that the cookie of a request names.
     fn id_of(&self, head: &RequestHead) -> Option<IdHash> {
-        let cookies = head.header_str("cookie")?;
-        let mut values = cookies.split(';').filter_map(|cookie| {
-            let (name, value) = cookie.trim().split_once('=')?;
-            (name == self.0.cookie).then_some(value)
-        });
-        let value = values.next()?;
-        // A second one was set by somebody else: it is not known which of them is right.
-        values.next().is_none().then(|| hash(value))
-    }
-
-    fn set_cookie(&self, value: &str, age: Duration) -> String {
-        let secure = if self.0.options.is_secure { "; Secure" } else { "" };
-        let (name, seconds) = (&self.0.cookie, age.as_secs());
-        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
+        self.0.cookies.value(head).map(hash)
     }
 }
 
@@ -381,7 +371,8 @@ mod tests {
 
     fn sessions(is_secure: bool, idle: u64) -> Sessions {
         let (store_id, idle) = ("0123456789abcdef".to_owned(), Duration::from_secs(idle));
-        Sessions::new(SessionOptions { store_id, is_secure, idle, absolute: Duration::from_secs(3600) })
+        let (secure_hosts, absolute) = (vec!["console.example".to_owned()], Duration::from_secs(3600));
+        Sessions::new(SessionOptions { store_id, is_secure, secure_hosts, idle, absolute })
     }
 
     fn caller() -> Caller {
@@ -407,7 +398,7 @@ mod tests {
     }
 
     fn begin_as(sessions: &Sessions, caller: Caller) -> RequestHead {
-        let (cookie, _) = sessions.begin(caller, source(), None, NOW).expect("random bytes");
+        let (cookie, _) = sessions.begin(caller, &head(""), source(), None, NOW).expect("random bytes");
         head(&format!("Cookie: a=b; {}\r\n", cookie.split(';').next().expect("a pair")))
     }
 
@@ -419,7 +410,11 @@ mod tests {
         assert!(sessions.is_active(&request, None));
         let other = begin(&sessions);
         let removal = sessions.end(&request);
-        assert!(removal.contains("=; Path=/; Max-Age=0") && sessions.find(&request, None).is_none());
+        assert!(
+            removal[0].contains("=; Path=/; Max-Age=0")
+                && removal.len() == 1
+                && sessions.find(&request, None).is_none()
+        );
         assert!(!sessions.is_active(&request, None) && sessions.is_active(&other, None));
         assert!(sessions.find(&other, None).is_some(), "only one session has ended");
         assert!(sessions.find(&head(""), None).is_none());
@@ -512,13 +507,14 @@ mod tests {
 
     #[test]
     fn cookies_are_protected() {
-        let (cookie, end) = sessions(true, 60).begin(caller(), source(), None, NOW).expect("random bytes");
+        let (cookie, end) =
+            sessions(true, 60).begin(caller(), &head(""), source(), None, NOW).expect("random bytes");
         assert!(cookie.starts_with("__Host-cairn-session-01234567="), "{cookie}");
         assert!(cookie.ends_with("; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
         assert_eq!(end, Timestamp(NOW.0 + 3_600_000));
         let token_end = Some(Timestamp(NOW.0 + 5));
         let (cookie, end) =
-            sessions(false, 60).begin(caller(), source(), token_end, NOW).expect("random bytes");
+            sessions(false, 60).begin(caller(), &head(""), source(), token_end, NOW).expect("random bytes");
         assert!(cookie.starts_with("cairn-session-01234567=") && !cookie.contains("Secure"), "{cookie}");
         assert_eq!(Some(end), token_end);
     }

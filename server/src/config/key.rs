@@ -43,6 +43,8 @@ pub enum Kind {
     },
     /// Host names, separated by commas in the environment.
     HostNames,
+    /// Host names, of which each may have `https://` in front and then a port, separated by commas in the environment.
+    WebHosts,
     /// An `http` or `https` URL.
     Url,
     /// IP addresses and networks, separated by commas in the environment.

@@ -194,9 +194,10 @@ keys! {
     CONSOLE_ADMIN_ENABLED: "console.admin_enabled", None, Kind::Flag, Some("true"),
      "Whether the console serves administration besides share links. Turn it off for a listener that is reached from the \
      internet.";
-    CONSOLE_HOSTS: "console.hosts", None, Kind::HostNames, Some(""),
+    CONSOLE_HOSTS: "console.hosts", None, Kind::WebHosts, Some(""),
      "Host names of the console, besides `localhost`, literal addresses and the host of `server.console_bind`. Requests for \
-     administration that name another host are refused, because a site could make browsers take its own name for the console.";
+     administration that name another host are refused, because a site could make browsers take its own name for the console. \
+     With `https://` in front, a proxy speaks TLS for this host: the cookies of its sessions are sent over TLS only.";
     CONSOLE_IDLE: "console.session_idle_minutes", None, integer(1, 1440), Some("60"),
      "A session of the console ends after this time without a request.";
     CONSOLE_HOURS: "console.session_hours", None, integer(1, 720), Some("12"),

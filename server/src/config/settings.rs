@@ -19,7 +19,7 @@ use super::reader::{Reader, number};
 use super::secret_rules::{AuthSettings, check};
 use super::sources::Values;
 use super::tls::TlsSettings;
-use super::value::{BindAddress, Value};
+use super::value::{BindAddress, HTTPS, Value};
 
 /// All settings.
 #[derive(Debug)]
@@ -154,8 +154,10 @@ pub struct LifecycleSettings {
 pub struct ConsoleSettings {
     /// Whether administration is served besides shares.
     pub admin_enabled: bool,
-    /// Host names of the console.
+    /// Host names of the console, some of them with a port.
     pub hosts: Vec<String>,
+    /// Those for which a proxy speaks TLS, without a port.
+    pub secure_hosts: Vec<String>,
     /// A session ends after this time without a request.
     pub session_idle: Duration,
     /// A session ends after this time.
@@ -319,9 +321,14 @@ impl Reader<'_> {
         });
         let (idle, hours): (Option<u32>, Option<u32>) =
             (self.number(&keys::CONSOLE_IDLE), self.number(&keys::CONSOLE_HOURS));
+        let hosts = hosts?;
+        let secure = hosts.iter().filter_map(|host| host.strip_prefix(HTTPS));
         Some(ConsoleSettings {
             admin_enabled: admin_enabled?,
-            hosts: hosts?,
+            secure_hosts: secure
+                .map(|host| host.split_once(':').map_or(host, |(name, _)| name).to_owned())
+                .collect(),
+            hosts: hosts.iter().map(|host| host.trim_start_matches(HTTPS).to_owned()).collect(),
             session_idle: idle? * MINUTE,
             session_absolute: hours? * 60 * MINUTE,
             folder: None,

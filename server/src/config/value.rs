@@ -56,6 +56,8 @@ pub struct BindAddress {
 const NETWORKS_MAX: usize = 64;
 /// Maximum number of host names.
 const HOST_NAMES_MAX: usize = 64;
+/// What marks a host that browsers reach through TLS.
+pub(crate) const HTTPS: &str = "https://";
 /// Maximum length of a host name in bytes (RFC 1035 section 2.3.4).
 const HOST_NAME_BYTES_MAX: usize = 253;
 
@@ -67,7 +69,8 @@ pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Flag => parse_flag(text).map(Value::Flag),
         Kind::Integer { min, max } => parse_digits(text).and_then(|number| within(number, min, max)),
         Kind::Bytes { min, max } => parse_bytes(text).and_then(|number| within(number, min, max)),
-        Kind::HostNames => parse_hosts(listed(text)),
+        Kind::HostNames => parse_hosts(listed(text), is_host_name),
+        Kind::WebHosts => parse_hosts(listed(text), is_web_host),
         Kind::Networks => parse_networks(listed(text)),
         Kind::Word { words } => words.contains(&text).then(|| Value::Text(text.to_owned())),
         Kind::Url => is_url(text).then(|| Value::Text(text.to_owned())),
@@ -86,12 +89,15 @@ pub(crate) fn parse_toml(kind: Kind, value: &toml::Value) -> Result<Value, Strin
             u64::try_from(*number).ok().and_then(|number| within(number, min, max))
         }
         (Kind::HostNames, toml::Value::Array(items)) => {
-            strings(items).and_then(|names| parse_hosts(names.into_iter()))
+            strings(items).and_then(|names| parse_hosts(names.into_iter(), is_host_name))
+        }
+        (Kind::WebHosts, toml::Value::Array(items)) => {
+            strings(items).and_then(|names| parse_hosts(names.into_iter(), is_web_host))
         }
         (Kind::Networks, toml::Value::Array(items)) => {
             strings(items).and_then(|networks| parse_networks(networks.into_iter()))
         }
-        (Kind::Flag | Kind::Integer { .. } | Kind::HostNames | Kind::Networks, _) => None,
+        (Kind::Flag | Kind::Integer { .. } | Kind::HostNames | Kind::WebHosts | Kind::Networks, _) => None,
         (_, toml::Value::String(text)) => return parse_text(kind, text),
         _ => None,
     };
@@ -113,6 +119,11 @@ pub(crate) fn expected(kind: Kind) -> String {
             )
         }
         Kind::HostNames => format!("a list of at most {HOST_NAMES_MAX} host names"),
+        Kind::WebHosts => {
+            format!(
+                "a list of at most {HOST_NAMES_MAX} host names, such as nas or https://console.example.com"
+            )
+        }
         Kind::Networks => format!(
             "a list of at most {NETWORKS_MAX} addresses and networks such as 192.0.2.7, 10.0.0.0/8 or fd00::/8; a network \
              has no bits set after its prefix and does not contain all addresses"
@@ -183,9 +194,9 @@ fn parse_networks<'a>(networks: impl Iterator<Item = &'a str>) -> Option<Value> 
     is_bounded.then_some(Value::Networks(networks))
 }
 
-fn parse_hosts<'a>(names: impl Iterator<Item = &'a str>) -> Option<Value> {
+fn parse_hosts<'a>(names: impl Iterator<Item = &'a str>, is_host: fn(&str) -> bool) -> Option<Value> {
     let names: Vec<String> = names.map(str::to_ascii_lowercase).collect();
-    let fits = names.len() <= HOST_NAMES_MAX && names.iter().all(|name| is_host_name(name));
+    let fits = names.len() <= HOST_NAMES_MAX && names.iter().all(|name| is_host(name));
     fits.then_some(Value::List(names))
 }
 
@@ -194,6 +205,13 @@ fn is_host_name(name: &str) -> bool {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     name.len() <= HOST_NAME_BYTES_MAX && name.split('.').all(label)
+}
+
+/// Returns whether a text is a host name, or an `https` origin.
+fn is_web_host(text: &str) -> bool {
+    let Some(host) = text.strip_prefix(HTTPS) else { return is_host_name(text) };
+    let (name, port) = host.split_once(':').unwrap_or((host, "443"));
+    is_host_name(name) && parse_digits(port).is_some_and(|port| (1..=u64::from(u16::MAX)).contains(&port))
 }
 
 fn is_url(text: &str) -> bool {
@@ -259,6 +277,23 @@ mod tests {
         );
         assert!(parse_text(Kind::HostNames, "a..b").is_err());
         assert!(parse_text(Kind::HostNames, "http://a").is_err());
+        assert!(parse_text(Kind::HostNames, "https://a").is_err());
+        assert_eq!(
+            parse_text(Kind::WebHosts, "nas, https://Console.example:8443"),
+            Ok(Value::List(vec!["nas".into(), "https://console.example:8443".into()]))
+        );
+        for bad in [
+            "http://a",
+            "https://",
+            "https://a/",
+            "https://a:",
+            "https://a:0",
+            "https://a:65536",
+            "a:1",
+            "https://[::1]",
+        ] {
+            assert!(parse_text(Kind::WebHosts, bad).is_err(), "{bad}");
+        }
         assert!(parse_text(Kind::Url, "https://share.example.com/x").is_ok());
         for bad in ["ftp://a", "https://", "https://a?b", "https://u@h", "share.example.com"] {
             assert!(parse_text(Kind::Url, bad).is_err(), "{bad}");

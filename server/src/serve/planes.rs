@@ -129,6 +129,7 @@ impl ConsoleState {
             Sessions::new(SessionOptions {
                 store_id: store.id().to_hex(),
                 is_secure,
+                secure_hosts: settings.console.secure_hosts.clone(),
                 idle: settings.console.session_idle,
                 absolute: settings.console.session_absolute,
             })

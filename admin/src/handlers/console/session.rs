@@ -82,7 +82,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
     let source = SessionSource::of(call.audit.client, call.head);
     let (cookie, expires_at) =
-        call.sessions()?.begin(caller.clone(), source, token_expires_at, SystemClock.now())?;
+        call.sessions()?.begin(caller.clone(), call.head, source, token_expires_at, SystemClock.now())?;
     Ok(described(&caller, expires_at)?.header("set-cookie", cookie))
 }
 
@@ -102,8 +102,12 @@ pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    let cookie = call.sessions()?.end(call.head);
-    Ok(Reply::no_content().header("set-cookie", cookie))
+    Ok(remove_cookies(Reply::no_content(), call.sessions()?.end(call.head)))
+}
+
+/// Adds the headers that remove cookies from the browser.
+fn remove_cookies(reply: Reply, cookies: Vec<String>) -> Reply {
+    cookies.into_iter().fold(reply, |reply, cookie| reply.header("set-cookie", cookie))
 }
 
 /// JSON form of a session in a list.
@@ -159,5 +163,5 @@ pub(crate) async fn end_by_id(mut call: Call<'_, '_>) -> Result<Reply, AdminErro
     let detail = format!("of {}, begun from {}", ended.caller.principal, ended.address);
     let reply = Reply::no_content().detail(detail);
     // The session is gone, so the browser drops its cookie.
-    Ok(if ended.is_current { reply.header("set-cookie", sessions.end(call.head)) } else { reply })
+    Ok(if ended.is_current { remove_cookies(reply, sessions.end(call.head)) } else { reply })
 }
