@@ -89,7 +89,9 @@ pub struct ObjectRecord {
     /// In Base64. A composite checksum is followed by - and the number of parts.
     #[schemars(extend("additionalProperties" = false, "properties" = {
         "crc32": {"type": "string"}, "crc32c": {"type": "string"}, "crc64nvme": {"type": "string"},
-        "sha1": {"type": "string"}, "sha256": {"type": "string"},
+        "sha1": {"type": "string"}, "sha256": {"type": "string"}, "sha512": {"type": "string"},
+        "md5": {"type": "string"}, "xxhash64": {"type": "string"}, "xxhash3": {"type": "string"},
+        "xxhash128": {"type": "string"},
     }))]
     pub checksums: BTreeMap<String, String>,
     /// The parts, if the object was uploaded in parts.

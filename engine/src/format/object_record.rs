@@ -5,8 +5,9 @@
 //! offset  size  what
 //! 0       1     form: 0 payload inline (in the record's tail), 1 payload in volumes, 2 delete marker, 3 parts
 //! 1       1     flags: bit 0 sealed, 1 null version, 2 locked; the others zero
-//! 2       1     checksum algorithms present, one bit each (bit n: algorithm number n)
-//! 3       1     what the checksums are of: 0 the object, 1 the checksums of its parts
+//! 2       1     checksum algorithms present, one bit each (bit n: algorithm number n, 0 to 7)
+//! 3       1     bit 0: what the checksums are of: 0 the object, 1 the checksums of its parts
+//!               bits 1 and 2: checksum algorithms 8 and 9 are present; the others zero
 //! 4       4     number of parts; 0: put in one piece
 //! 8       8     size of the payload in bytes
 //! 16      8     last modification, milliseconds since the Unix epoch
@@ -19,7 +20,7 @@
 //!               form 2: nothing; size, entity tag and attributes are empty
 //!               form 3: 16 payload id, u64 upload, u16 number r of runs, r runs (u16 first part, u16 count, u64 size)
 //! ```
-//! Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
+//! Stores of format versions up to 9 had no algorithms above 4. Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
 //!
 //! The head of 52 bytes comes first and has a fixed size, because it is all that a list needs. The payload comes last, because
 //! the size and the flags before it are needed to decode it.
@@ -45,6 +46,10 @@ const FLAG_SEALED: u8 = 1;
 const FLAG_NULL: u8 = 1 << 1;
 const FLAG_LOCKED: u8 = 1 << 2;
 const FLAGS: u8 = FLAG_SEALED | FLAG_NULL | FLAG_LOCKED;
+const COMPOSITE: u8 = 1;
+/// The bits of algorithms 8 and 9, and where they begin.
+const HIGH_ALGORITHMS: u8 = 0b110;
+const HIGH_ALGORITHMS_SHIFT: u8 = 1;
 
 /// The content of a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +69,8 @@ pub(crate) struct RecordHead {
     pub(crate) last_modified: Timestamp,
     pub(crate) etag: Etag,
     pub(crate) sequence: u64,
-    pub(crate) checksum_bits: u8,
+    /// The algorithms present: [`ChecksumAlgorithm::bit`] of each.
+    pub(crate) checksum_bits: u16,
     pub(crate) checksum_kind: ChecksumKind,
     pub(crate) is_null: bool,
     pub(crate) is_delete_marker: bool,
@@ -95,16 +101,17 @@ impl RecordHead {
             OBJECT_RECORD_VERSION => (FLAGS, 0),
             _ => return Err(InvalidRecord("its version is unknown")),
         };
-        let [form, flags, checksum_bits, kind] = from.array()?;
+        let [form, flags, low_bits, kind] = from.array()?;
         if flags & !known_flags != 0 {
             return Err(InvalidRecord("some of its flags are unknown"));
         }
         let flags = flags | implied_flags;
-        let checksum_kind = match kind {
-            0 => ChecksumKind::FullObject,
-            1 => ChecksumKind::Composite,
-            _ => return Err(InvalidRecord("the kind of its checksums is unknown")),
-        };
+        if kind & !(COMPOSITE | HIGH_ALGORITHMS) != 0 {
+            return Err(InvalidRecord("the kind of its checksums is unknown"));
+        }
+        let checksum_kind =
+            if kind & COMPOSITE == 0 { ChecksumKind::FullObject } else { ChecksumKind::Composite };
+        let checksum_bits = u16::from_le_bytes([low_bits, kind >> HIGH_ALGORITHMS_SHIFT]);
         let parts = from.u32()?;
         let head = Self {
             size: from.u64()?,
@@ -181,11 +188,12 @@ impl ObjectRecord {
         let flags =
             flag(info.encrypted, FLAG_SEALED) | flag(info.is_null, FLAG_NULL) | flag(is_locked, FLAG_LOCKED);
         let bits = info.attributes.checksums.iter().fold(0, |bits, (algorithm, _)| bits | algorithm.bit());
+        let [low_bits, high_bits] = u16::to_le_bytes(bits);
         let kind = match info.attributes.checksum_kind {
             ChecksumKind::FullObject => 0,
-            ChecksumKind::Composite => 1,
+            ChecksumKind::Composite => COMPOSITE,
         };
-        out.extend_from_slice(&[form, flags, bits, kind]);
+        out.extend_from_slice(&[form, flags, low_bits, kind | high_bits << HIGH_ALGORITHMS_SHIFT]);
         out.extend_from_slice(&info.etag.parts.to_le_bytes());
         out.extend_from_slice(&info.size.to_le_bytes());
         out.extend_from_slice(&info.last_modified.0.to_le_bytes());
@@ -399,6 +407,17 @@ mod tests {
         assert_eq!(body[147..], [6; 16]);
 
         let mut body = Vec::new();
+        let mut record = record(3, PayloadForm::Inline { check: BlockCheck::Crc64(1) }, None);
+        record.info.attributes.checksums =
+            [ChecksumAlgorithm::Md5, ChecksumAlgorithm::XxHash3, ChecksumAlgorithm::XxHash128]
+                .map(|algorithm| (algorithm, vec![7]))
+                .into();
+        record.info.attributes.checksum_kind = ChecksumKind::Composite;
+        record.encode(&mut body).expect("encodes");
+        assert_eq!(body[..4], [0, 0, 0b100_0000, 0b111]);
+        assert_eq!(body[80..90], [3, 6, 1, 7, 8, 1, 7, 9, 1, 7]);
+
+        let mut body = Vec::new();
         of_parts().encode(&mut body).expect("encodes");
         assert_eq!(body[..8], [3, 0b110, 2, 1, 4, 0, 0, 0]);
         assert_eq!(body[87..97], [2, 1, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0]);
@@ -418,6 +437,24 @@ mod tests {
         assert!(!ObjectRecord::decode(2, &body).expect("decodes").info.is_null);
         body[1] = 0b10;
         assert!(ObjectRecord::decode(1, &body).is_err(), "it had no such flag");
+    }
+
+    #[test]
+    fn every_checksum_algorithm_has_a_bit_in_the_head() {
+        for algorithm in ChecksumAlgorithm::ALL {
+            for checksum_kind in [ChecksumKind::FullObject, ChecksumKind::Composite] {
+                let mut record = record(3, PayloadForm::Inline { check: BlockCheck::Crc64(1) }, None);
+                record.info.attributes.checksums = vec![(algorithm, vec![1; 64])];
+                record.info.attributes.checksum_kind = checksum_kind;
+                let mut body = Vec::new();
+                record.encode(&mut body).expect("encodes");
+                let head = RecordHead::decode(2, &body).expect("decodes");
+                assert_eq!((head.checksum_bits, head.checksum_kind), (algorithm.bit(), checksum_kind));
+                assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), record);
+                body[3] |= 0b1000;
+                assert!(ObjectRecord::decode(2, &body).is_err(), "this bit has no meaning");
+            }
+        }
     }
 
     #[test]

@@ -132,6 +132,18 @@ mod tests {
     }
 
     #[test]
+    fn every_checksum_algorithm_has_its_number() {
+        for (number, algorithm) in (1..).zip(ChecksumAlgorithm::ALL) {
+            let form = PayloadForm::Inline { check: BlockCheck::Crc64(1) };
+            let record = part(Payload { form, sealed: None }, 3, Some((algorithm, vec![1; 64])));
+            let mut body = Vec::new();
+            record.encode(&mut body).expect("encodes");
+            assert_eq!(body[2..4], [number, 64]);
+            assert_eq!(PartRecord::decode(1, &body, 7).expect("decodes"), record);
+        }
+    }
+
+    #[test]
     fn records_decode_to_what_was_encoded_and_truncated_ones_are_refused() {
         let extents = vec![Extent { volume: 0, start: 16, units: 16 }];
         let checks = BlockChecks::List(Checks::from_packed(CheckKind::Tag, &[1; 16]));

@@ -20,11 +20,32 @@ pub enum ChecksumAlgorithm {
     Sha1,
     /// SHA-256.
     Sha256,
+    /// SHA-512.
+    Sha512,
+    /// MD5.
+    Md5,
+    /// XXH64 with seed 0.
+    XxHash64,
+    /// XXH3 of 64 bits with seed 0.
+    XxHash3,
+    /// XXH3 of 128 bits with seed 0.
+    XxHash128,
 }
 
 impl ChecksumAlgorithm {
     /// All algorithms, in the order of their numbers on disk.
-    pub const ALL: [Self; 5] = [Self::Crc32, Self::Crc32c, Self::Crc64Nvme, Self::Sha1, Self::Sha256];
+    pub const ALL: [Self; 10] = [
+        Self::Crc32,
+        Self::Crc32c,
+        Self::Crc64Nvme,
+        Self::Sha1,
+        Self::Sha256,
+        Self::Sha512,
+        Self::Md5,
+        Self::XxHash64,
+        Self::XxHash3,
+        Self::XxHash128,
+    ];
 
     /// Returns the number on disk.
     pub(crate) const fn number(self) -> u8 {
@@ -34,6 +55,11 @@ impl ChecksumAlgorithm {
             Self::Crc64Nvme => 2,
             Self::Sha1 => 3,
             Self::Sha256 => 4,
+            Self::Sha512 => 5,
+            Self::Md5 => 6,
+            Self::XxHash64 => 7,
+            Self::XxHash3 => 8,
+            Self::XxHash128 => 9,
         }
     }
 
@@ -41,7 +67,7 @@ impl ChecksumAlgorithm {
         Self::ALL.into_iter().find(|algorithm| algorithm.number() == number)
     }
 
-    pub(crate) const fn bit(self) -> u8 {
+    pub(crate) const fn bit(self) -> u16 {
         1 << self.number()
     }
 }

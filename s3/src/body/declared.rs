@@ -107,14 +107,16 @@ fn checksum(
     Ok(found)
 }
 
-/// Parses the algorithm in the header `name`.
+/// Parses the algorithm in the header `name`. `request/unsupported_headers.rs` has refused those that the mode does not
+/// implement.
 ///
 /// # Errors
 /// `NotImplemented` for an unknown one.
 pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgorithm> {
     checksum::of_name(named).ok_or_else(|| {
         S3Error::not_implemented(format!(
-            "The checksum algorithm in {name} is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256."
+            "The checksum algorithm in {name} is not implemented: use one of {}.",
+            ChecksumAlgorithm::ALL.map(checksum::name).join(", ")
         ))
     })
 }
@@ -163,7 +165,7 @@ mod tests {
             let refused = declared(bad).expect_err("bad");
             assert_eq!((refused.status(), refused.code()), (400, "InvalidRequest"), "{bad:?}");
         }
-        assert_eq!(declared(&[("x-amz-sdk-checksum-algorithm", b"MD5")]).expect_err("unknown").status(), 501);
+        assert_eq!(declared(&[("x-amz-sdk-checksum-algorithm", b"MD4")]).expect_err("unknown").status(), 501);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Computes digests of a streamed body and compares them.
 //!
 //! A checksum is computed only if the request declares one or its operation needs one. SHA-256 is computed once even if
-//! it is needed twice. The engine computes the MD5, for the entity tag or because the request declares it.
+//! it is needed twice. The engine computes the MD5, for the entity tag or because the request declares it, in `Content-MD5` or
+//! as the checksum.
 
 use crate::body::declared::DeclaredDigests;
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -12,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 /// RunningChecksum digests of one body.
 pub(crate) struct BodyDigests {
     declared: DeclaredDigests,
-    /// The algorithm of the checksum. SHA-256 is computed in `sha256`, the others in `other`.
+    /// The algorithm of the checksum. SHA-256 is computed in `sha256`, MD5 by the engine, the others in `other`.
     algorithm: Option<ChecksumAlgorithm>,
     sha256: Option<Sha256>,
     other: Option<RunningChecksum>,
@@ -31,7 +32,9 @@ impl BodyDigests {
     pub(crate) fn computing(declared: DeclaredDigests, algorithm: Option<ChecksumAlgorithm>) -> Self {
         let algorithm = declared.algorithm().or(algorithm);
         let wants_sha256 = declared.payload_sha256.is_some() || algorithm == Some(ChecksumAlgorithm::Sha256);
-        let other = algorithm.filter(|algorithm| *algorithm != ChecksumAlgorithm::Sha256);
+        let is_elsewhere =
+            |algorithm| matches!(algorithm, ChecksumAlgorithm::Sha256 | ChecksumAlgorithm::Md5);
+        let other = algorithm.filter(|algorithm| !is_elsewhere(*algorithm));
         Self {
             sha256: wants_sha256.then(Sha256::new),
             other: other.map(RunningChecksum::new),
@@ -51,9 +54,9 @@ impl BodyDigests {
         self.declared.checksum = Some((algorithm, checksum));
     }
 
-    /// Whether [`Self::check`] compares the MD5.
+    /// Whether [`Self::check`] needs the MD5.
     pub(crate) fn wants_md5(&self) -> bool {
-        self.declared.md5.is_some()
+        self.declared.md5.is_some() || self.algorithm == Some(ChecksumAlgorithm::Md5)
     }
 
     /// Adds the next bytes of the body.
@@ -72,7 +75,7 @@ impl BodyDigests {
     /// `XAmzContentSHA256Mismatch` or `BadDigest`.
     ///
     /// # Panics
-    /// If an MD5 was declared and none was computed.
+    /// If the MD5 is needed and was not computed.
     pub(crate) fn check(self, md5: Option<[u8; 16]>) -> S3Result<CheckedChecksum> {
         let sha256: Option<[u8; 32]> = self.sha256.map(|sha256| sha256.finalize().into());
         if let (Some(declared), Some(computed)) = (self.declared.payload_sha256, sha256)
@@ -90,6 +93,9 @@ impl BodyDigests {
         }
         let computed = match self.algorithm {
             Some(ChecksumAlgorithm::Sha256) => sha256.map(|digest| digest.to_vec()),
+            Some(ChecksumAlgorithm::Md5) => {
+                Some(md5.expect("a checksum that is an MD5 is computed").to_vec())
+            }
             _ => self.other.map(RunningChecksum::finish),
         };
         let computed = self.algorithm.zip(computed);
@@ -123,21 +129,36 @@ mod tests {
     use crate::body::declared::DeclaredDigests;
     use cairn_engine::ChecksumAlgorithm;
 
-    /// The digests of `123456789`, the check value of the CRC catalogues.
-    const CHECKS: [(ChecksumAlgorithm, &str); 5] = [
+    /// The digests of `123456789`, the check value of the CRC catalogues. Those of the xxHashes are from awscrt.
+    const CHECKS: [(ChecksumAlgorithm, &str); 10] = [
         (ChecksumAlgorithm::Crc32, "cbf43926"),
         (ChecksumAlgorithm::Crc32c, "e3069283"),
         (ChecksumAlgorithm::Crc64Nvme, "ae8b14860a799888"),
         (ChecksumAlgorithm::Sha1, "f7c3bc1d808e04732adf679965ccc34ca7ae3441"),
         (ChecksumAlgorithm::Sha256, "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"),
+        (
+            ChecksumAlgorithm::Sha512,
+            "d9e6762dd1c8eaf6d61b3c6192fc408d4d6d5f1176d0c29169bc24e71c3f274a\
+             d27fcd5811b313d681f7e55ec02d73d499c95455b6b5bb503acf574fba8ffe85",
+        ),
+        (ChecksumAlgorithm::Md5, "25f9e794323b453885f5181f1b624d0b"),
+        (ChecksumAlgorithm::XxHash64, "8cb841db40e6ae83"),
+        (ChecksumAlgorithm::XxHash3, "72dcb18b67a17dff"),
+        (ChecksumAlgorithm::XxHash128, "33119477ede5dcd5e9716427681d5860"),
     ];
+
+    /// The MD5 as the engine computes it, if it is needed.
+    fn md5_for(digests: &BodyDigests, body: &[u8]) -> Option<[u8; 16]> {
+        digests.wants_md5().then(|| cairn_engine::md5_digest(body))
+    }
 
     fn checked(declared: DeclaredDigests, body: &[&[u8]]) -> Result<super::CheckedChecksum, &'static str> {
         let mut digests = BodyDigests::new(declared);
         for bytes in body {
             digests.update(bytes);
         }
-        digests.check(Some(cairn_engine::md5_digest(&body.concat()))).map_err(|error| error.code())
+        let md5 = md5_for(&digests, &body.concat());
+        digests.check(md5).map_err(|error| error.code())
     }
 
     #[test]
@@ -157,7 +178,8 @@ mod tests {
         for (algorithm, hex_digest) in CHECKS {
             let mut digests = BodyDigests::computing(DeclaredDigests::default(), Some(algorithm));
             digests.update(b"123456789");
-            let found = digests.check(Some([0; 16])).expect("nothing was declared");
+            let md5 = md5_for(&digests, b"123456789");
+            let found = digests.check(md5).expect("nothing was declared");
             assert_eq!(found, Some((algorithm, hex::decode(hex_digest).expect("hex"))));
         }
     }
@@ -171,7 +193,8 @@ mod tests {
                 let mut digests = BodyDigests::new(declared);
                 digests.update(b"123456789");
                 digests.declare_trailing(sent);
-                digests.check(Some([0; 16])).map_err(|error| error.code())
+                let md5 = md5_for(&digests, b"123456789");
+                digests.check(md5).map_err(|error| error.code())
             };
             assert_eq!(checked(digest.clone()), Ok(Some((algorithm, digest.clone()))));
             assert_eq!(checked(vec![0; digest.len()]), Err("BadDigest"));

@@ -12,7 +12,7 @@ use cairn_model::Etag;
 use futures_lite::future::yield_now;
 
 /// Longest list of parts, in bytes. The limit of other documents is too small: an SDK that writes each part with
-/// number, tag and all five checksums, indented, takes some 700 bytes for each of 10 000.
+/// number, tag and five checksums, indented, takes some 700 bytes for each of 10 000.
 pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
 /// Bytes of the document that are read before other tasks run, whatever they contain.
 const BYTES_PER_YIELD: u64 = 32 << 10;

@@ -70,7 +70,13 @@ fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
             &[ChecksumKind::Composite, ChecksumKind::FullObject]
         }
         ChecksumAlgorithm::Crc64Nvme => &[ChecksumKind::FullObject],
-        ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256 => &[ChecksumKind::Composite],
+        ChecksumAlgorithm::Sha1
+        | ChecksumAlgorithm::Sha256
+        | ChecksumAlgorithm::Sha512
+        | ChecksumAlgorithm::Md5
+        | ChecksumAlgorithm::XxHash64
+        | ChecksumAlgorithm::XxHash3
+        | ChecksumAlgorithm::XxHash128 => &[ChecksumKind::Composite],
     };
     let kind = kind.unwrap_or(kinds[0]);
     if kinds.contains(&kind) {
@@ -88,7 +94,9 @@ mod tests {
     use crate::errors::S3Result;
     use crate::request::fields::Fields;
     use crate::request::query::Query;
-    use cairn_engine::ChecksumAlgorithm::{Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
+    use cairn_engine::ChecksumAlgorithm::{
+        Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256, Sha512, XxHash3, XxHash64, XxHash128,
+    };
     use cairn_engine::ChecksumKind::{Composite, FullObject};
     use cairn_engine::UploadChecksum;
 
@@ -107,6 +115,11 @@ mod tests {
             ("CRC64NVME", Crc64Nvme, FullObject),
             ("SHA1", Sha1, Composite),
             ("SHA256", Sha256, Composite),
+            ("SHA512", Sha512, Composite),
+            ("MD5", Md5, Composite),
+            ("XXHASH64", XxHash64, Composite),
+            ("xxhash3", XxHash3, Composite),
+            ("XXHASH128", XxHash128, Composite),
         ] {
             assert_eq!(parsed(Some(name), None).expect(name), Some(UploadChecksum { algorithm, kind }));
         }
@@ -117,6 +130,12 @@ mod tests {
             ("SHA256", "COMPOSITE", true),
             ("SHA1", "FULL_OBJECT", false),
             ("SHA256", "FULL_OBJECT", false),
+            ("SHA512", "FULL_OBJECT", false),
+            ("MD5", "FULL_OBJECT", false),
+            ("XXHASH64", "FULL_OBJECT", false),
+            ("XXHASH3", "FULL_OBJECT", false),
+            ("XXHASH128", "FULL_OBJECT", false),
+            ("XXHASH128", "COMPOSITE", true),
             ("CRC64NVME", "COMPOSITE", false),
             ("CRC32", "NONE", false),
             ("", "COMPOSITE", false),
@@ -127,6 +146,6 @@ mod tests {
         }
         assert_eq!(parsed(None, None).expect("none"), None);
         assert_eq!(parsed(None, Some("COMPOSITE")).expect_err("no algorithm").code(), "InvalidRequest");
-        assert_eq!(parsed(Some("MD5"), None).expect_err("unknown").status(), 501);
+        assert_eq!(parsed(Some("XXHASH32"), None).expect_err("unknown").status(), 501);
     }
 }

@@ -61,8 +61,10 @@ const ENCRYPTION: &str = "Server-side-encryption headers are not implemented: om
 const LOCK_TOKEN: &str =
     "Object lock cannot be added to an existing bucket: create the bucket with object lock.";
 const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret only.";
-const CHECKSUM: &str =
+const STRICT_CHECKSUM: &str =
     "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
+const EXTENDED_CHECKSUM: &str = "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1, SHA256, SHA512, \
+                                 MD5, XXHASH64, XXHASH3 or XXHASH128.";
 
 const CHUNKED_ELSEWHERE: &str = "aws-chunked bodies and trailing checksums are implemented for PutObject and UploadPart only, \
                                  with x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \
@@ -162,10 +164,15 @@ const fn table_of(mode: Compatibility) -> &'static [Row] {
     }
 }
 
-/// The `x-amz-checksum-*` and related names that this server knows.
-const CHECKSUM_NAMES: &[&str] =
-    &["crc32", "crc32c", "crc64nvme", "sha1", "sha256", "mode", "algorithm", "type"];
+/// The algorithms of `x-amz-checksum-*` headers.
+pub(crate) const CHECKSUMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
+/// Those that AWS added in 2026, and that only the mode `extended` implements.
+pub(crate) const NEWER_CHECKSUMS: [&str; 5] = ["sha512", "md5", "xxhash64", "xxhash3", "xxhash128"];
+/// The `x-amz-checksum-*` headers that hold no checksum.
+const CHECKSUM_SETTINGS: [&str; 3] = ["mode", "algorithm", "type"];
 const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
+/// The headers that name an algorithm.
+const ALGORITHM_HEADERS: [&str; 2] = ["x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm"];
 
 /// Refuses headers and hoisted parameters of the table, unknown checksums and chunked bodies.
 ///
@@ -188,11 +195,7 @@ pub(crate) fn check(
         AcceptedBody::Plain => of_query,
     };
     for (name, value) in fields.headers() {
-        if let Some(unknown) = name.strip_prefix(CHECKSUM_PREFIX)
-            && !CHECKSUM_NAMES.contains(&unknown)
-        {
-            return Err(S3Error::not_implemented(CHECKSUM));
-        }
+        check_checksum(mode, name, value)?;
         check_one(of_headers, name, value)?;
     }
     for (name, value) in fields.hoisted() {
@@ -208,6 +211,31 @@ pub(crate) fn check(
         .closing());
     }
     Ok(())
+}
+
+/// Refuses a checksum of an algorithm that the mode does not implement, and in the mode `strict` a header that names one of
+/// those that only `extended` implements.
+///
+/// # Errors
+/// `NotImplemented`.
+fn check_checksum(mode: Compatibility, name: &str, value: &[u8]) -> S3Result<()> {
+    let is_newer =
+        |found: &[u8]| NEWER_CHECKSUMS.iter().any(|known| found.eq_ignore_ascii_case(known.as_bytes()));
+    let (newer_are_known, message) = match mode {
+        Compatibility::Strict => (false, STRICT_CHECKSUM),
+        Compatibility::Extended => (true, EXTENDED_CHECKSUM),
+    };
+    let is_known = if ALGORITHM_HEADERS.contains(&name) {
+        // The operation refuses what is no algorithm at all.
+        newer_are_known || !is_newer(value)
+    } else if let Some(rest) = name.strip_prefix(CHECKSUM_PREFIX) {
+        CHECKSUM_SETTINGS.contains(&rest)
+            || CHECKSUMS.contains(&rest)
+            || (newer_are_known && is_newer(rest.as_bytes()))
+    } else {
+        true
+    };
+    if is_known { Ok(()) } else { Err(S3Error::not_implemented(message)) }
 }
 
 /// Whether a header says that the body has `aws-chunked` framing.
@@ -317,6 +345,8 @@ mod tests {
             ("x-amz-checksum-md5", "x"),
             ("x-amz-checksum-sha512", "x"),
             ("x-amz-checksum-xxhash3", "x"),
+            ("x-amz-checksum-algorithm", "XXHASH128"),
+            ("x-amz-sdk-checksum-algorithm", "sha512"),
             ("x-amz-mfa", "1 2"),
             ("x-amz-write-offset-bytes", "0"),
         ] {
@@ -337,6 +367,14 @@ mod tests {
             ("x-amz-grant-read", "id=1", Some(400)),
             ("x-amz-object-ownership", "BucketOwnerEnforced", None),
             ("x-amz-object-ownership", "ObjectWriter", Some(501)),
+            ("x-amz-checksum-sha512", "x", None),
+            ("x-amz-checksum-md5", "x", None),
+            ("x-amz-checksum-xxhash64", "x", None),
+            ("x-amz-checksum-xxhash3", "x", None),
+            ("x-amz-checksum-xxhash128", "x", None),
+            ("x-amz-checksum-algorithm", "XXHASH3", None),
+            ("x-amz-sdk-checksum-algorithm", "MD5", None),
+            ("x-amz-checksum-xxhash32", "x", Some(501)),
         ] {
             let headers: &[(&str, &[u8])] = &[(name, value.as_bytes())];
             let answers = (status(headers, ""), status_in(Extended, headers, ""));

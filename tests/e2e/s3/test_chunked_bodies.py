@@ -172,7 +172,7 @@ def test_malformed_trailers_are_refused(put):
     undeclared.headers = []
     head, _ = undeclared.head()
     refused(send(upload.s3, undeclared.framed(head, put(payload=UNSIGNED_TRAILER).body(""))), 400, "MalformedTrailerError", upload)
-    for payload, name in ((SIGNED, "x-amz-checksum-crc32"), (UNSIGNED_TRAILER, "x-amz-meta-a"), (UNSIGNED_TRAILER, "x-amz-checksum-md5")):
+    for payload, name in ((SIGNED, "x-amz-checksum-crc32"), (UNSIGNED_TRAILER, "x-amz-meta-a"), (UNSIGNED_TRAILER, "x-amz-checksum-md4")):
         refused(put(payload=payload, headers=[("x-amz-trailer", name)]).send(), 400, "InvalidRequest", upload)
 
 

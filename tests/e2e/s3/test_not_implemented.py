@@ -42,7 +42,7 @@ PUT_HEADERS = [
     ("x-amz-storage-class", "GLACIER"), ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
     ("x-amz-website-redirect-location", "/other"), ("x-amz-trailer", "x-amz-checksum-crc32"),
     ("Content-Encoding", "aws-chunked"), ("x-amz-security-token", "t"), ("x-amz-write-offset-bytes", "13"),
-    ("x-amz-checksum-sha512", "eA=="),
+    ("x-amz-checksum-sha512", "eA=="), ("x-amz-sdk-checksum-algorithm", "XXHASH3"), ("x-amz-checksum-algorithm", "MD5"),
 ]
 READ_HEADERS = [
     ("x-amz-server-side-encryption-customer-algorithm", "AES256"),

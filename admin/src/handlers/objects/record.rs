@@ -72,5 +72,10 @@ const fn checksum_name(algorithm: ChecksumAlgorithm) -> &'static str {
         ChecksumAlgorithm::Crc64Nvme => "crc64nvme",
         ChecksumAlgorithm::Sha1 => "sha1",
         ChecksumAlgorithm::Sha256 => "sha256",
+        ChecksumAlgorithm::Sha512 => "sha512",
+        ChecksumAlgorithm::Md5 => "md5",
+        ChecksumAlgorithm::XxHash64 => "xxhash64",
+        ChecksumAlgorithm::XxHash3 => "xxhash3",
+        ChecksumAlgorithm::XxHash128 => "xxhash128",
     }
 }

@@ -51,10 +51,10 @@ pub(crate) fn trailing_checksum(
         .into_iter()
         .find(|algorithm| checksum::header(*algorithm).eq_ignore_ascii_case(name));
     found.map(Some).ok_or_else(|| {
-        S3Error::invalid_request(
-            "The value specified in the x-amz-trailer header is not supported: name one of x-amz-checksum-crc32, \
-             x-amz-checksum-crc32c, x-amz-checksum-crc64nvme, x-amz-checksum-sha1 and x-amz-checksum-sha256.",
-        )
+        S3Error::invalid_request(format!(
+            "The value specified in the x-amz-trailer header is not supported: name one of {}.",
+            ChecksumAlgorithm::ALL.map(checksum::header).join(", ")
+        ))
     })
 }
 
@@ -104,7 +104,8 @@ mod tests {
         let kind = ChunkedBody::UnsignedWithTrailer;
         assert_eq!(trailer(b"x-amz-checksum-crc32", kind), Ok(Some(ChecksumAlgorithm::Crc32)));
         assert_eq!(trailer(b"X-Amz-Checksum-CRC64NVME", kind), Ok(Some(ChecksumAlgorithm::Crc64Nvme)));
-        for bad in ["", "x-amz-checksum-md5", "content-md5", "x-amz-checksum-crc32,x-amz-checksum-sha1"] {
+        assert_eq!(trailer(b"x-amz-checksum-xxhash128", kind), Ok(Some(ChecksumAlgorithm::XxHash128)));
+        for bad in ["", "x-amz-checksum-md4", "content-md5", "x-amz-checksum-crc32,x-amz-checksum-sha1"] {
             assert_eq!(trailer(bad.as_bytes(), kind), Err("InvalidRequest"), "{bad}");
         }
         assert_eq!(trailer(b"x-amz-checksum-crc32", ChunkedBody::Signed), Err("InvalidRequest"));

@@ -6,9 +6,11 @@ use cairn_engine::ChecksumAlgorithm;
 pub(crate) const fn digest_bytes(algorithm: ChecksumAlgorithm) -> usize {
     match algorithm {
         ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => 4,
-        ChecksumAlgorithm::Crc64Nvme => 8,
+        ChecksumAlgorithm::Crc64Nvme | ChecksumAlgorithm::XxHash64 | ChecksumAlgorithm::XxHash3 => 8,
+        ChecksumAlgorithm::Md5 | ChecksumAlgorithm::XxHash128 => 16,
         ChecksumAlgorithm::Sha1 => 20,
         ChecksumAlgorithm::Sha256 => 32,
+        ChecksumAlgorithm::Sha512 => 64,
     }
 }
 

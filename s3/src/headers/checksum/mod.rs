@@ -1,7 +1,8 @@
 //! Checksums of objects and parts: names, text forms, computation and combination.
 //!
 //! Source: "Checking object integrity" (AWS). A checksum covers an object's bytes (`FULL_OBJECT`), or the concatenated
-//! checksums of its parts (`COMPOSITE`). The text of a composite ends in `-` and the number of parts.
+//! checksums of its parts (`COMPOSITE`). The text of a composite ends in `-` and the number of parts. A checksum is the Base64
+//! of its digest; numbers are big-endian, and the seed of the xxHashes is 0.
 
 mod combine;
 mod digest;
@@ -13,10 +14,15 @@ use digest::crc_bytes;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cairn_engine::{ChecksumAlgorithm, ChecksumKind};
+use cairn_engine::{ChecksumAlgorithm, ChecksumKind, Md5};
 use crc_fast::CrcAlgorithm;
 use sha1::Sha1;
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest as _, Sha256, Sha512};
+use std::hash::Hasher as _;
+use twox_hash::{XxHash3_64, XxHash3_128, XxHash64};
+
+/// Seed of the xxHashes.
+const SEED: u64 = 0;
 
 /// The header with a checksum of this algorithm.
 pub(crate) const fn header(algorithm: ChecksumAlgorithm) -> &'static str {
@@ -26,6 +32,11 @@ pub(crate) const fn header(algorithm: ChecksumAlgorithm) -> &'static str {
         ChecksumAlgorithm::Crc64Nvme => "x-amz-checksum-crc64nvme",
         ChecksumAlgorithm::Sha1 => "x-amz-checksum-sha1",
         ChecksumAlgorithm::Sha256 => "x-amz-checksum-sha256",
+        ChecksumAlgorithm::Sha512 => "x-amz-checksum-sha512",
+        ChecksumAlgorithm::Md5 => "x-amz-checksum-md5",
+        ChecksumAlgorithm::XxHash64 => "x-amz-checksum-xxhash64",
+        ChecksumAlgorithm::XxHash3 => "x-amz-checksum-xxhash3",
+        ChecksumAlgorithm::XxHash128 => "x-amz-checksum-xxhash128",
     }
 }
 
@@ -37,6 +48,11 @@ pub(crate) const fn element(algorithm: ChecksumAlgorithm) -> &'static str {
         ChecksumAlgorithm::Crc64Nvme => "ChecksumCRC64NVME",
         ChecksumAlgorithm::Sha1 => "ChecksumSHA1",
         ChecksumAlgorithm::Sha256 => "ChecksumSHA256",
+        ChecksumAlgorithm::Sha512 => "ChecksumSHA512",
+        ChecksumAlgorithm::Md5 => "ChecksumMD5",
+        ChecksumAlgorithm::XxHash64 => "ChecksumXXHASH64",
+        ChecksumAlgorithm::XxHash3 => "ChecksumXXHASH3",
+        ChecksumAlgorithm::XxHash128 => "ChecksumXXHASH128",
     }
 }
 
@@ -48,6 +64,11 @@ pub(crate) const fn name(algorithm: ChecksumAlgorithm) -> &'static str {
         ChecksumAlgorithm::Crc64Nvme => "CRC64NVME",
         ChecksumAlgorithm::Sha1 => "SHA1",
         ChecksumAlgorithm::Sha256 => "SHA256",
+        ChecksumAlgorithm::Sha512 => "SHA512",
+        ChecksumAlgorithm::Md5 => "MD5",
+        ChecksumAlgorithm::XxHash64 => "XXHASH64",
+        ChecksumAlgorithm::XxHash3 => "XXHASH3",
+        ChecksumAlgorithm::XxHash128 => "XXHASH128",
     }
 }
 
@@ -94,6 +115,11 @@ pub(crate) enum RunningChecksum {
     Crc(ChecksumAlgorithm, crc_fast::Digest),
     Sha1(Sha1),
     Sha256(Sha256),
+    Sha512(Sha512),
+    Md5(Md5),
+    XxHash64(XxHash64),
+    XxHash3(XxHash3_64),
+    XxHash128(XxHash3_128),
 }
 
 impl RunningChecksum {
@@ -105,6 +131,11 @@ impl RunningChecksum {
             ChecksumAlgorithm::Crc64Nvme => CrcAlgorithm::Crc64Nvme,
             ChecksumAlgorithm::Sha1 => return Self::Sha1(Sha1::new()),
             ChecksumAlgorithm::Sha256 => return Self::Sha256(Sha256::new()),
+            ChecksumAlgorithm::Sha512 => return Self::Sha512(Sha512::new()),
+            ChecksumAlgorithm::Md5 => return Self::Md5(Md5::new()),
+            ChecksumAlgorithm::XxHash64 => return Self::XxHash64(XxHash64::with_seed(SEED)),
+            ChecksumAlgorithm::XxHash3 => return Self::XxHash3(XxHash3_64::with_seed(SEED)),
+            ChecksumAlgorithm::XxHash128 => return Self::XxHash128(XxHash3_128::with_seed(SEED)),
         };
         Self::Crc(algorithm, crc_fast::Digest::new(crc))
     }
@@ -115,6 +146,11 @@ impl RunningChecksum {
             Self::Crc(_, crc) => crc.update(bytes),
             Self::Sha1(sha1) => sha1.update(bytes),
             Self::Sha256(sha256) => sha256.update(bytes),
+            Self::Sha512(sha512) => sha512.update(bytes),
+            Self::Md5(md5) => md5.update(bytes),
+            Self::XxHash64(hasher) => hasher.write(bytes),
+            Self::XxHash3(hasher) => hasher.write(bytes),
+            Self::XxHash128(hasher) => hasher.write(bytes),
         }
     }
 
@@ -124,6 +160,11 @@ impl RunningChecksum {
             Self::Crc(algorithm, crc) => crc_bytes(algorithm, crc.finalize()),
             Self::Sha1(sha1) => sha1.finalize().to_vec(),
             Self::Sha256(sha256) => sha256.finalize().to_vec(),
+            Self::Sha512(sha512) => sha512.finalize().to_vec(),
+            Self::Md5(md5) => md5.finish().to_vec(),
+            Self::XxHash64(hasher) => hasher.finish().to_be_bytes().to_vec(),
+            Self::XxHash3(hasher) => hasher.finish().to_be_bytes().to_vec(),
+            Self::XxHash128(hasher) => hasher.finish_128().to_be_bytes().to_vec(),
         }
     }
 }
@@ -131,6 +172,7 @@ impl RunningChecksum {
 #[cfg(test)]
 mod tests {
     use super::{RunningChecksum, element, header, name, object_text, of_name, parse_digest};
+    use crate::request::unsupported_headers::{CHECKSUMS, NEWER_CHECKSUMS};
     use cairn_engine::{ChecksumAlgorithm, ChecksumKind};
 
     #[test]
@@ -142,7 +184,75 @@ mod tests {
             assert_eq!(of_name(&name.to_ascii_lowercase()), Some(algorithm));
             assert_eq!(RunningChecksum::new(algorithm).finish().len(), super::digest_bytes(algorithm));
         }
-        assert_eq!(of_name("MD5"), None);
+        assert_eq!(of_name("MD4"), None);
+    }
+
+    /// An algorithm that is refused by its header alone could still be named in a trailer or document.
+    #[test]
+    fn headers_of_all_algorithms_are_supported() {
+        let known = [CHECKSUMS, NEWER_CHECKSUMS].concat();
+        assert_eq!(known, ChecksumAlgorithm::ALL.map(|algorithm| name(algorithm).to_ascii_lowercase()));
+    }
+
+    fn digest_in_pieces(algorithm: ChecksumAlgorithm, bytes: &[u8], piece: usize) -> String {
+        let mut running = RunningChecksum::new(algorithm);
+        bytes.chunks(piece).for_each(|bytes| running.update(bytes));
+        hex::encode(running.finish())
+    }
+
+    /// The expected values are those of awscrt, with which SDKs of AWS compute them. The lengths are those at which the
+    /// hashes change their way, and the bytes come in pieces of several sizes.
+    #[test]
+    fn xxhashes_are_those_of_the_sdks() {
+        for (length, xxhash64, xxhash3, xxhash128) in [
+            (0, "ef46db3751d8e999", "2d06800538d394c2", "99aa06d3014798d86001c324468d497f"),
+            (3, "56e6957632a487f9", "15f7093b173d005c", "46f66cb93538156515f7093b173d005c"),
+            (8, "3da5c7aa269683e0", "dec6a9a43575982e", "803c675a846cc6c256bb836ceb6d4baa"),
+            (16, "a19ad429b02bc413", "7e484c18d74895d0", "650fe308c566747df853dd94614dfa07"),
+            (17, "fe9f0feb7eeedc09", "208bde5ee2bed407", "18217300b5132d5a78c349fe81b2f26c"),
+            (128, "725a5b9b3bedfe94", "f92b70eaa21a6288", "b4f87b99d2db8a511e04fad9f0cacb4d"),
+            (129, "28fc8362643627d7", "f8f76713f2bb60fa", "6881633650cd8924c51bc887976aef63"),
+            (240, "d430520ae3ed2fc6", "ccc7375172c41f03", "de57aab31e77a2ff93e173833f75ab66"),
+            (241, "d3f50496d5bf27e0", "0b3b630948ce4a00", "92b991a7192f3f080b3b630948ce4a00"),
+            (1_024, "149aa44972cdae00", "23bc880ebf0d29c6", "4c17271c906df79223bc880ebf0d29c6"),
+            (1_025, "2c9d0b038b4a4b35", "c09fdfbc398c7d82", "70a4eb1b9691d77fc09fdfbc398c7d82"),
+            (100_000, "3ac9cbc5a9b7f843", "ccf90df7e7e37036", "8ce7a24d31cd94b1ccf90df7e7e37036"),
+        ] {
+            let mut next = 7_u8;
+            let bytes: Vec<u8> = std::iter::repeat_with(|| {
+                let byte = next;
+                next = next.wrapping_add(31);
+                byte
+            })
+            .take(length)
+            .collect();
+            for piece in [1, 63, 300, 65_536] {
+                for (algorithm, expected) in [
+                    (ChecksumAlgorithm::XxHash64, xxhash64),
+                    (ChecksumAlgorithm::XxHash3, xxhash3),
+                    (ChecksumAlgorithm::XxHash128, xxhash128),
+                ] {
+                    assert_eq!(digest_in_pieces(algorithm, &bytes, piece), expected, "{length} {piece}");
+                }
+            }
+        }
+    }
+
+    /// FIPS 180-2, appendix C.1, and RFC 1321, appendix A.5.
+    #[test]
+    fn sha512_and_md5_are_those_of_their_standards() {
+        for (algorithm, expected) in [
+            (
+                ChecksumAlgorithm::Sha512,
+                "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a\
+                 2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
+            ),
+            (ChecksumAlgorithm::Md5, "900150983cd24fb0d6963f7d28e17f72"),
+        ] {
+            for piece in [1, 2, 3] {
+                assert_eq!(digest_in_pieces(algorithm, b"abc", piece), expected);
+            }
+        }
     }
 
     #[test]
