@@ -90,7 +90,7 @@ pub use store::preflight::{
 pub use store::scrub_status::ScrubStatus;
 pub use store::verify_progress::{VerificationStatus, VerifyProgress};
 pub use store::{Store, StoreUsage};
-pub use types::bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
+pub use types::bucket::{Bucket, BucketChange, BucketEncryption, BucketSettings, Quota, Usage, Versioning};
 pub use types::disk_state::DiskState;
 pub use types::event::{
     Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,

@@ -155,12 +155,20 @@ pub enum RefusingSetting {
     BodyTimeout,
     /// `storage.reserve_bytes`.
     ReserveBytes,
+    /// `storage.encryption_enabled`.
+    EncryptionAtRest,
 }
 
 impl RefusingSetting {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Compatibility, Self::BaseHosts, Self::RootS3Enabled, Self::BodyTimeout, Self::ReserveBytes];
+    pub const ALL: [Self; 6] = [
+        Self::Compatibility,
+        Self::BaseHosts,
+        Self::RootS3Enabled,
+        Self::BodyTimeout,
+        Self::ReserveBytes,
+        Self::EncryptionAtRest,
+    ];
 
     /// Returns the name of the key.
     #[must_use]
@@ -171,6 +179,7 @@ impl RefusingSetting {
             Self::RootS3Enabled => "auth.root_s3_enabled",
             Self::BodyTimeout => "server.body_timeout_seconds",
             Self::ReserveBytes => "storage.reserve_bytes",
+            Self::EncryptionAtRest => "storage.encryption_enabled",
         }
     }
 
@@ -180,7 +189,7 @@ impl RefusingSetting {
         match self {
             Self::Compatibility => "extended",
             Self::BaseHosts => "a host name of the server that clients put the bucket in front of",
-            Self::RootS3Enabled => "true",
+            Self::RootS3Enabled | Self::EncryptionAtRest => "true",
             Self::BodyTimeout => "a greater number, if the client is slow and not stuck",
             Self::ReserveBytes => "a smaller number, until the file system is enlarged",
         }

@@ -6,6 +6,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::copy_source::{COPY_RANGE, COPY_SOURCE};
+use crate::headers::encryption::ENCRYPTION_HEADER;
 use crate::headers::object_lock::{BUCKET_LOCK, BYPASS, LEGAL_HOLD, MODE, RETAIN_UNTIL};
 use crate::operations::{Implementation, Input};
 use crate::request::fields::Fields;
@@ -25,8 +26,8 @@ const CHECKSUM_TYPE: &str = "Checksum types other than FULL_OBJECT are implement
 /// Refuses headers that `operation` does not accept.
 ///
 /// # Errors
-/// `InvalidRequest` for a header of object lock; `InvalidArgument` for a copy source, as on AWS; `NotImplemented` for a
-/// checksum type.
+/// `InvalidRequest` for a header of object lock; `InvalidArgument` for a copy source and an encryption, as on AWS;
+/// `NotImplemented` for a checksum type.
 pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Implementation) -> S3Result<()> {
     for (name, input) in LOCK_HEADERS {
         // A header that turns something off asks for nothing.
@@ -49,6 +50,12 @@ pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Impleme
             "{operation} copies whole objects: omit {COPY_RANGE}, or copy a part with UploadPartCopy."
         );
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+    }
+    if let Some(value) = fields.amz(ENCRYPTION_HEADER)
+        && !implementation.accepts(Input::Encryption)
+    {
+        let message = "x-amz-server-side-encryption header is not supported for this operation.";
+        return Err(S3Error::invalid_argument(ENCRYPTION_HEADER, value, message));
     }
     match fields.amz("x-amz-checksum-type") {
         Some(kind)
@@ -117,6 +124,22 @@ mod tests {
         assert_eq!(refusal("CopyObject", range, ""), Some((400, "InvalidRequest")));
         assert_eq!(refusal("UploadPartCopy", range, ""), None);
         let hoisted = refusal("GetObject", &[], "X-Amz-Copy-Source=b%2Fk");
+        assert_eq!(hoisted, Some((400, "InvalidArgument")));
+    }
+
+    #[test]
+    fn encryption_is_accepted_by_those_that_write_objects_only() {
+        let headers: &[(&str, &[u8])] = &[("x-amz-server-side-encryption", b"AES256")];
+        let accepting: Vec<&str> = Extended
+            .operations()
+            .iter()
+            .filter(|row| matches!(row.handling, Handling::Implemented(_)))
+            .filter(|row| refusal(row.name, headers, "").is_none())
+            .map(|row| row.name)
+            .collect();
+        assert_eq!(accepting, ["PostObject", "PutObject", "CopyObject", "CreateMultipartUpload"]);
+        assert_eq!(refusal("UploadPart", headers, ""), Some((400, "InvalidArgument")));
+        let hoisted = refusal("GetObject", &[], "X-Amz-Server-Side-Encryption=AES256");
         assert_eq!(hoisted, Some((400, "InvalidArgument")));
     }
 

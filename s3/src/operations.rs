@@ -11,16 +11,17 @@ use crate::compatibility::Compatibility;
 use crate::errors::S3Result;
 use crate::ops::{
     abort_multipart_upload, complete_multipart_upload, copy_object, create_bucket, create_multipart_upload,
-    delete_bucket, delete_bucket_cors, delete_bucket_lifecycle, delete_bucket_tagging, delete_object,
-    delete_object_tagging, delete_objects, get_bucket_accelerate_configuration, get_bucket_acl,
-    get_bucket_cors, get_bucket_encryption, get_bucket_lifecycle_configuration, get_bucket_location,
-    get_bucket_logging, get_bucket_notification_configuration, get_bucket_ownership_controls,
-    get_bucket_policy, get_bucket_policy_status, get_bucket_replication, get_bucket_request_payment,
-    get_bucket_tagging, get_bucket_versioning, get_bucket_website, get_object, get_object_acl,
-    get_object_attributes, get_object_legal_hold, get_object_lock_configuration, get_object_retention,
-    get_object_tagging, get_public_access_block, head_bucket, head_object, list_buckets,
-    list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts, post_object,
-    put_bucket_acl, put_bucket_cors, put_bucket_lifecycle_configuration, put_bucket_tagging,
+    delete_bucket, delete_bucket_cors, delete_bucket_encryption, delete_bucket_lifecycle,
+    delete_bucket_tagging, delete_object, delete_object_tagging, delete_objects,
+    get_bucket_accelerate_configuration, get_bucket_acl, get_bucket_cors, get_bucket_encryption,
+    get_bucket_lifecycle_configuration, get_bucket_location, get_bucket_logging,
+    get_bucket_notification_configuration, get_bucket_ownership_controls, get_bucket_policy,
+    get_bucket_policy_status, get_bucket_replication, get_bucket_request_payment, get_bucket_tagging,
+    get_bucket_versioning, get_bucket_website, get_object, get_object_acl, get_object_attributes,
+    get_object_legal_hold, get_object_lock_configuration, get_object_retention, get_object_tagging,
+    get_public_access_block, head_bucket, head_object, list_buckets, list_multipart_uploads,
+    list_object_versions, list_objects, list_objects_v2, list_parts, post_object, put_bucket_acl,
+    put_bucket_cors, put_bucket_encryption, put_bucket_lifecycle_configuration, put_bucket_tagging,
     put_bucket_versioning, put_object, put_object_acl, put_object_legal_hold, put_object_lock_configuration,
     put_object_retention, put_object_tagging, upload_part, upload_part_copy,
 };
@@ -73,6 +74,8 @@ pub(crate) enum Input {
     GovernanceBypass,
     /// `x-amz-bucket-object-lock-enabled`.
     BucketLock,
+    /// `x-amz-server-side-encryption`.
+    Encryption,
 }
 
 /// What happens to a request for an operation.
@@ -309,13 +312,13 @@ operations! {
         ListMultipartUploads: GET Bucket [query("uploads")], LIST_BUCKET => list_multipart_uploads(call).await;
 
         // Objects.
-        PutObject: PUT Object [Plain], PUT_OBJECT => put_object(call, body).await, accepts NewObject Body ChunkedBody WriteCondition ObjectLock;
+        PutObject: PUT Object [Plain], PUT_OBJECT => put_object(call, body).await, accepts NewObject Body ChunkedBody WriteCondition ObjectLock Encryption;
         GetObjectRetention: GET Object [query("retention")], GET_OBJECT => get_object_retention(call), accepts Version;
         PutObjectRetention: PUT Object [query("retention")], PUT_OBJECT => put_object_retention(call, body).await, accepts Body Version GovernanceBypass;
         GetObjectLegalHold: GET Object [query("legal-hold")], GET_OBJECT => get_object_legal_hold(call), accepts Version;
         PutObjectLegalHold: PUT Object [query("legal-hold")], PUT_OBJECT => put_object_legal_hold(call, body).await, accepts Body Version;
-        CopyObject: PUT Object [Header("x-amz-copy-source")], PUT_OBJECT => copy_object(call, body).await, accepts NewObject WriteCondition CopySource ObjectLock;
-        CreateMultipartUpload: POST Object [query("uploads")], PUT_OBJECT => create_multipart_upload(call).await, accepts NewObject ChecksumType ObjectLock;
+        CopyObject: PUT Object [Header("x-amz-copy-source")], PUT_OBJECT => copy_object(call, body).await, accepts NewObject WriteCondition CopySource ObjectLock Encryption;
+        CreateMultipartUpload: POST Object [query("uploads")], PUT_OBJECT => create_multipart_upload(call).await, accepts NewObject ChecksumType ObjectLock Encryption;
         UploadPart: PUT Object [query("uploadId"), query("partNumber")], PUT_OBJECT => upload_part(call, body).await, accepts NewObject Body ChunkedBody;
         ListParts: GET Object [query("uploadId")], GET_OBJECT => list_parts(call);
         CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts NewObject Body WriteCondition ChecksumType;
@@ -334,12 +337,14 @@ operations! {
         GetObjectTagging: GET Object [query("tagging")], GET_OBJECT => get_object_tagging(call), accepts Version, strict TAGGING;
         PutObjectTagging: PUT Object [query("tagging")], PUT_OBJECT => put_object_tagging(call, body).await, accepts Body Version, strict TAGGING;
         DeleteObjectTagging: DELETE Object [query("tagging")], PUT_OBJECT => delete_object_tagging(call).await, accepts Version, strict TAGGING;
-        PostObject: POST Bucket [Plain], OF_FORM_KEY => post_object(call, body).await, accepts NewObject Body WriteCondition ObjectLock, strict POST_FORM;
+        PostObject: POST Bucket [Plain], OF_FORM_KEY => post_object(call, body).await, accepts NewObject Body WriteCondition ObjectLock Encryption, strict POST_FORM;
         DeleteObjects: POST Bucket [query("delete")], OF_EACH_KEY => delete_objects(call, body).await, accepts Body GovernanceBypass, strict DELETE_OBJECTS;
         GetBucketAccelerateConfiguration: GET Bucket [query("accelerate")], MANAGE_BUCKET => get_bucket_accelerate_configuration(call), strict SETTINGS;
         GetBucketAcl: GET Bucket [query("acl")], MANAGE_BUCKET => get_bucket_acl(call), strict ACL;
         PutBucketAcl: PUT Bucket [query("acl")], MANAGE_BUCKET => put_bucket_acl(call, body).await, accepts Body, strict ACL;
         GetBucketEncryption: GET Bucket [query("encryption")], MANAGE_BUCKET => get_bucket_encryption(call), strict ENCRYPTION;
+        PutBucketEncryption: PUT Bucket [query("encryption")], MANAGE_BUCKET => put_bucket_encryption(call, body).await, accepts Body, strict ENCRYPTION;
+        DeleteBucketEncryption: DELETE Bucket [query("encryption")], MANAGE_BUCKET => delete_bucket_encryption(call).await, strict ENCRYPTION;
         GetBucketLifecycleConfiguration: GET Bucket [query("lifecycle")], MANAGE_BUCKET => get_bucket_lifecycle_configuration(call), strict LIFECYCLE;
         PutBucketLifecycleConfiguration: PUT Bucket [query("lifecycle")], MANAGE_BUCKET => put_bucket_lifecycle_configuration(call, body).await, accepts Body, strict LIFECYCLE;
         DeleteBucketLifecycle: DELETE Bucket [query("lifecycle")], MANAGE_BUCKET => delete_bucket_lifecycle(call).await, strict LIFECYCLE;
@@ -371,8 +376,6 @@ operations! {
         ListBucketAnalyticsConfigurations: GET Bucket [query("analytics")] => ANALYTICS;
         PutBucketAnalyticsConfiguration: PUT Bucket [query("analytics")] => ANALYTICS;
         DeleteBucketAnalyticsConfiguration: DELETE Bucket [query("analytics")] => ANALYTICS;
-        PutBucketEncryption: PUT Bucket [query("encryption")] => ENCRYPTION;
-        DeleteBucketEncryption: DELETE Bucket [query("encryption")] => ENCRYPTION;
         GetBucketIntelligentTieringConfiguration: GET Bucket [QueryBoth("intelligent-tiering", "id")] => RESTORE;
         ListBucketIntelligentTieringConfigurations: GET Bucket [query("intelligent-tiering")] => RESTORE;
         PutBucketIntelligentTieringConfiguration: PUT Bucket [query("intelligent-tiering")] => RESTORE;

@@ -12,7 +12,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::forms::Form;
 use crate::forms::boundary::is_form;
 use crate::forms::reading::not_a_form;
-use crate::headers::write_conditions;
+use crate::headers::{encryption, write_conditions};
 use crate::misplaced_headers;
 use crate::operations::{Handling, Implementation, Input, Operation};
 use crate::refusals::{Refusal, naming_mode};
@@ -251,6 +251,7 @@ impl S3Service {
             unreachable!("preflights were answered, and all other routes were refused");
         };
         misplaced_headers::check(fields, name, *implementation)?;
+        encryption::check(fields, self.engine.store().encrypts_at_rest())?;
         let required = required_rights(*implementation, fields, form);
         let client = Requester { principal: &authentication.principal, address: request.client };
         let permission = auth::authorize_request(client, required, target)?;
@@ -469,7 +470,8 @@ impl Service for S3Service {
         let mut response = match result {
             Ok(reply) => reply::success(reply, context, self.ids(&request.id)),
             Err(error) => {
-                let error = naming_mode(error, self.compatibility, request, progress.target.as_ref());
+                let error =
+                    naming_mode(error, (self.compatibility, &self.engine), request, progress.target.as_ref());
                 if let Some(cause) = error.failure_cause() {
                     // The request log has only the status. Operators find the cause under the request's id.
                     tracing::error!(target: "service::s3", request_id = request.id, code = error.code(), cause, "a request failed");

@@ -15,7 +15,7 @@ from harness.wire import Response
 
 from .compare import Comparison, Difference, Names, answer_of, paths, plain
 from .data import recordings
-from .differences import ADDITIONS, IGNORED
+from .differences import ADDITIONS, IGNORED, IGNORED_IN_STRICT
 
 STRICT, EXTENDED = "strict", "extended"
 _numbers = itertools.count(1)
@@ -172,7 +172,8 @@ class Case:
         self.compared[name] |= paths(recorded) | paths(found)
         # An empty body that has a length had been read before it was recorded.
         unread = ["Body"] if isinstance(recorded, dict) and recorded.get("Body") == "" and recorded.get("ContentLength") else []
-        comparison = Comparison(self.names, name, [*IGNORED, *unread], list(ADDITIONS))
+        of_mode = IGNORED_IN_STRICT if self.mode == STRICT else {}
+        comparison = Comparison(self.names, name, [*IGNORED, *of_mode, *unread], list(ADDITIONS))
         comparison.compare(recorded, found)
         self.differences += comparison.differences
 

@@ -66,6 +66,7 @@ MEANT = [
     *known("lifecycle-filters", *((f"{RULES}test_put_bucket_lifecycle_conf_exc", step) for step in ("wrong-filter-and-and-object-size", "wrong-data-no-midnight")), modes=EXTENDED),
     *known("transition-size", (f"{RULES}test_s3_transition_default_minimum_object_size", "*varies-by-storage"), modes=EXTENDED),
     *known("date-in-error", ("TestS3ObjectLockRetention::test_s3_object_retention_exc", "update-retention-past-date", "Error.ArgumentValue")),
+    *known("default-encryption", ("TestS3BucketEncryption::test_s3_default_bucket_encryption", "get-bucket-no-encryption", "*"), modes=EXTENDED),
     *known("unknown-tagging", (f"{FORMS}test_post_object_with_tags[invalid]", "*"), modes=EXTENDED),
     *known("one-region", (f"{API}test_create_bucket_head_bucket", "create_bucket_location_constraint", "Location")),
     *known(
@@ -143,7 +144,6 @@ UNFINISHED = [
         "test_bucket_lifecycle_configuration_object_expiry_versioned", "test_object_expiry_after_bucket_lifecycle_configuration",
         "test_lifecycle_expired_object_delete_marker",
     )), modes=EXTENDED),
-    *known("row 20", ("TestS3BucketEncryption::test_s3_default_bucket_encryption_exc", "*"), modes=EXTENDED),
 ]
 
 EXCEPTIONS: list[Known] = [*MEANT, *LETTER, *DETAILS, *UNFINISHED]

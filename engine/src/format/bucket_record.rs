@@ -7,7 +7,7 @@
 //! 8       8     creation, milliseconds since the Unix epoch
 //! 16      1     versioning: 0 never, 1 enabled, 2 suspended
 //! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules, 5 tags,
-//!               6 location
+//!               6 location, 7 further flags
 //! 18      1     mode of the default retention: 0 governance, 1 compliance
 //! 19      1     its unit: 0 days, 1 years
 //! 20      4     its number of units
@@ -17,12 +17,13 @@
 //! 42      t     only with tags: the tags (`codec.rs`)
 //! ...     1     only with a location: its length l
 //! ...     l     only with a location: the location, ASCII
+//! ...     1     only with further flags: bit 0 encryption, 1 its bucket key, 2 it blocks keys of clients; the others zero
 //! ...           the CORS rules
 //! ```
-//! Fields whose flag is not set are zero, tags and location are absent then. Version 1 had the first 16 bytes and a zero.
+//! Fields whose flag is not set are zero; tags, location and further flags are absent then. Version 1 had the first 16 bytes and a zero.
 
 use crate::format::codec::{Cursor, decode_tags, encode_tags, mode_number, mode_of};
-use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
+use crate::types::bucket::{Bucket, BucketEncryption, BucketSettings, Quota, Versioning};
 use crate::types::object_lock::{DefaultRetention, RetentionPeriod};
 use crate::types::tags::Tags;
 use cairn_lmdb::Record;
@@ -40,6 +41,11 @@ const QUOTA_OBJECTS: u8 = 1 << 3;
 const CORS: u8 = 1 << 4;
 const TAGS: u8 = 1 << 5;
 const LOCATION: u8 = 1 << 6;
+const FURTHER: u8 = 1 << 7;
+/// Of the further flags.
+const ENCRYPTION: u8 = 1;
+const BUCKET_KEY: u8 = 1 << 1;
+const BLOCKS_CLIENT_KEYS: u8 = 1 << 2;
 
 /// Encodes the body of the record of a bucket with these settings.
 pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
@@ -51,6 +57,7 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         tags,
         quota,
         location,
+        encryption,
         lifecycle: _,
     } = settings;
     let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
@@ -65,7 +72,8 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         | flag(quota.objects.is_some(), QUOTA_OBJECTS)
         | flag(cors.is_some(), CORS)
         | flag(!tags.is_empty(), TAGS)
-        | flag(location.is_some(), LOCATION);
+        | flag(location.is_some(), LOCATION)
+        | flag(encryption.is_some(), FURTHER);
     let (mode, unit, amount) = default_retention.map_or((0, 0, 0), |retention| {
         let (unit, amount) = match retention.period {
             RetentionPeriod::Days(days) => (0, days),
@@ -91,6 +99,9 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
     if let Some(location) = location {
         body.push(u8::try_from(location.len()).expect("a location is short"));
         body.extend_from_slice(location.as_bytes());
+    }
+    if let Some(BucketEncryption { bucket_key, blocks_client_keys }) = encryption {
+        body.push(ENCRYPTION | flag(*bucket_key, BUCKET_KEY) | flag(*blocks_client_keys, BLOCKS_CLIENT_KEYS));
     }
     body.extend_from_slice(cors);
     body
@@ -129,8 +140,20 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
     } else {
         None
     };
+    let encryption = if has(FURTHER) {
+        let further = rest.u8().ok()?;
+        if further & ENCRYPTION == 0 || further & !(ENCRYPTION | BUCKET_KEY | BLOCKS_CLIENT_KEYS) != 0 {
+            return None;
+        }
+        Some(BucketEncryption {
+            bucket_key: further & BUCKET_KEY != 0,
+            blocks_client_keys: further & BLOCKS_CLIENT_KEYS != 0,
+        })
+    } else {
+        None
+    };
     let rules = rest.0;
-    if flags >> 7 != 0 || (!has(CORS) && !rules.is_empty()) {
+    if !has(CORS) && !rules.is_empty() {
         return None;
     }
     let amount = u32::from_le_bytes(*amount);
@@ -154,6 +177,7 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
         cors: has(CORS).then(|| rules.into()),
         tags,
         location,
+        encryption,
         quota: Quota {
             bytes: has(QUOTA_BYTES).then_some(u64::from_le_bytes(*bytes)),
             objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
@@ -165,7 +189,7 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
 #[cfg(test)]
 mod tests {
     use super::{BUCKET_RECORD_VERSION, TAGS, decode, encode};
-    use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
+    use crate::types::bucket::{Bucket, BucketEncryption, BucketSettings, Quota, Versioning};
     use crate::types::object_lock::{DefaultRetention, RetentionMode, RetentionPeriod};
     use crate::types::tags::Tags;
     use cairn_lmdb::Record;
@@ -183,6 +207,7 @@ mod tests {
             tags: Tags::of_record(vec![("k".into(), "v".into())]),
             quota: Quota { bytes: Some(0), objects: Some(9) },
             location: Some("eu-west-1".into()),
+            encryption: None,
             lifecycle: None,
         }
     }
@@ -201,13 +226,25 @@ mod tests {
         expected.extend([9, 0, 0, 0, 0, 0, 0, 0]);
         expected.extend(b"\x06\0\x01\0\x01\0kv\x09eu-west-1rules");
         assert_eq!(body, expected);
+
+        let encryption = BucketEncryption { bucket_key: true, blocks_client_keys: true };
+        let body = encode(&bucket(full()), &BucketSettings { encryption: Some(encryption), ..full() });
+        expected[17] = 0b1111_1111;
+        let rules_at = expected.len() - b"rules".len();
+        expected.insert(rules_at, 0b111);
+        assert_eq!(body, expected);
     }
 
     #[test]
     fn records_decode_to_what_was_encoded() {
         let days = DefaultRetention { mode: RetentionMode::Governance, period: RetentionPeriod::Days(1) };
         let locked = BucketSettings { default_retention: Some(days), ..full() };
-        for settings in [BucketSettings::default(), full(), locked] {
+        let encrypted = |bucket_key, blocks_client_keys| {
+            let encryption = Some(BucketEncryption { bucket_key, blocks_client_keys });
+            BucketSettings { encryption, ..BucketSettings::default() }
+        };
+        let encrypted = [encrypted(false, false), encrypted(true, false), encrypted(false, true)];
+        for settings in [BucketSettings::default(), full(), locked].into_iter().chain(encrypted) {
             let body = encode(&bucket(settings.clone()), &settings);
             let record = Record { version: BUCKET_RECORD_VERSION, body: &body, tail: &[] };
             let decoded = decode(KEY, &record).expect("decodes");
@@ -227,11 +264,17 @@ mod tests {
     #[test]
     fn unknown_values_flags_and_versions_are_refused() {
         let body = encode(&bucket(full()), &BucketSettings::default());
-        for (at, value) in [(16, 3), (17, 1 << 6), (17, TAGS)] {
+        for (at, value) in [(16, 3), (17, 1 << 6), (17, 1 << 7), (17, TAGS)] {
             let mut bad = body.clone();
             bad[at] = value;
             let record = Record { version: BUCKET_RECORD_VERSION, body: &bad, tail: &[] };
             assert!(decode(KEY, &record).is_none(), "{at}");
+        }
+        for further in [0, 0b110, 0b1001] {
+            let mut bad = [&body[..], &[further]].concat();
+            bad[17] = 1 << 7;
+            let record = Record { version: BUCKET_RECORD_VERSION, body: &bad, tail: &[] };
+            assert!(decode(KEY, &record).is_none(), "{further}");
         }
         assert!(decode(KEY, &Record { version: 3, body: &body, tail: &[] }).is_none());
         assert!(

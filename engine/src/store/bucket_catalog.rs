@@ -307,6 +307,7 @@ impl BucketCatalog {
             BucketChange::DefaultRetention(retention) => settings.default_retention = retention,
             BucketChange::Cors(rules) => settings.cors = rules,
             BucketChange::Tags(tags) => settings.tags = tags,
+            BucketChange::Encryption(encryption) => settings.encryption = encryption,
             BucketChange::Lifecycle(change) => {
                 settings.lifecycle = change.apply(before.lifecycle.as_deref())?;
             }

@@ -33,6 +33,15 @@ pub struct Quota {
     pub objects: Option<u64>,
 }
 
+/// The encryption that a bucket asks for. It has no effect: encryption at rest is a setting of the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BucketEncryption {
+    /// Whether objects should share a key of their bucket.
+    pub bucket_key: bool,
+    /// Whether keys of clients are refused.
+    pub blocks_client_keys: bool,
+}
+
 /// Settings of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketSettings {
@@ -50,6 +59,8 @@ pub struct BucketSettings {
     pub quota: Quota,
     /// The location that the bucket was created with, 1 to 64 bytes. It has no effect.
     pub location: Option<Arc<str>>,
+    /// The encryption that was set.
+    pub encryption: Option<BucketEncryption>,
     /// Lifecycle rules. They are stored in a record of their own.
     pub lifecycle: Option<Arc<LifecycleRules>>,
 }
@@ -65,6 +76,8 @@ pub enum BucketChange {
     Cors(Option<Arc<[u8]>>),
     /// Replaces the tags.
     Tags(Tags),
+    /// Sets or removes the encryption.
+    Encryption(Option<BucketEncryption>),
     /// Sets the quota.
     Quota(Quota),
     /// Adds, replaces or removes a lifecycle rule.

@@ -260,6 +260,8 @@ pub struct CompleteOutcome {
     pub put: PutOutcome,
     /// Its entity tag.
     pub etag: Etag,
+    /// Whether all of its parts are encrypted at rest.
+    pub encrypted: bool,
 }
 
 /// Options of a delete.

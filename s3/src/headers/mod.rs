@@ -4,6 +4,7 @@ pub(crate) mod attributes;
 pub(crate) mod checksum;
 pub(crate) mod copy_source;
 mod encoded_words;
+pub(crate) mod encryption;
 pub(crate) mod expiration;
 pub(crate) mod object_lock;
 pub(crate) mod tagging;

@@ -15,6 +15,7 @@ use crate::call::Call;
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
+use crate::headers::encryption;
 use crate::headers::expiration;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
@@ -277,6 +278,7 @@ fn reply(
     }
     xml.close("CompleteMultipartUploadResult");
     let mut reply = Reply::xml(xml);
+    encryption::write(&mut reply.head, call.compatibility, outcome.encrypted);
     // Without versioning, or with suspended versioning, the version is `null`, which has no id.
     if !outcome.put.is_null {
         reply.head.header(VERSION_HEADER, outcome.put.version.to_string());

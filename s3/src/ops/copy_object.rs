@@ -13,6 +13,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum::{self, RunningChecksum};
 use crate::headers::copy_source::{CopySource, check_conditions, check_size};
+use crate::headers::encryption;
 use crate::headers::expiration;
 use crate::headers::object_lock;
 use crate::headers::tagging::{self, TaggingDirective};
@@ -59,8 +60,11 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
         // The commit decides. This check only avoids a copy that would be refused.
         write_conditions::check_early(&early, call.engine.head_object(&bucket, &key, None))?;
     }
-    if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) && !names_attribute(call.fields)
-    {
+    // On AWS, a bucket whose encryption was set may encrypt the copy in another way.
+    let sets_encryption =
+        call.compatibility == Compatibility::Extended && bucket.settings().encryption.is_some();
+    let may_change = names_attribute(call.fields) || sets_encryption;
+    if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) && !may_change {
         refuse_unchanged_copy(call, &bucket, &key, &object.info, &source)?;
     }
     let source_version = copies::source_version(call, &source_bucket, &object.info, &source);
@@ -69,6 +73,7 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     let names_null =
         call.compatibility == Compatibility::Extended && bucket.versioning() == Versioning::Suspended;
     let copy = Copy {
+        compatibility: call.compatibility,
         names_null,
         rights: Rights::new(call, source),
         engine: Rc::clone(call.engine),
@@ -206,6 +211,7 @@ fn refuse_unchanged_copy(
 
 /// A copy, independent of its request.
 struct Copy {
+    compatibility: Compatibility,
     /// Whether the response names the `null` version that the copy makes.
     names_null: bool,
     rights: Rights,
@@ -227,6 +233,7 @@ struct Copy {
 impl Copy {
     async fn run(self) -> S3Result<Reply> {
         let Self {
+            compatibility,
             names_null,
             rights,
             engine,
@@ -249,7 +256,7 @@ impl Copy {
         // The commit needs no turn: it goes to the committer's queue, as that of a put.
         drop(permit);
         let condition = rights.check_again()?.restrict(condition);
-        let etag = payload.etag();
+        let (etag, is_encrypted) = (payload.etag(), payload.is_encrypted());
         let conditions = condition.clone();
         let reply_attributes = attributes.clone();
         let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
@@ -268,6 +275,7 @@ impl Copy {
             .await
             .map_err(|error| write_conditions::write_error(error, &conditions))?;
         let mut reply = Reply::xml(document(etag, &outcome, &reply_attributes));
+        encryption::write(&mut reply.head, compatibility, is_encrypted);
         if !outcome.is_null {
             reply.head.header(VERSION_HEADER, outcome.version.to_string());
         } else if names_null {

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum;
+use crate::headers::encryption;
 use crate::headers::object_lock;
 use crate::headers::write_conditions;
 use crate::multipart::refuse_conflicting_parameter;
@@ -35,6 +36,7 @@ pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> 
     xml.value("UploadId", begun.id);
     xml.close("InitiateMultipartUploadResult");
     let mut reply = Reply::xml(xml);
+    encryption::write(&mut reply.head, call.compatibility, call.engine.store().encrypts_at_rest());
     if let Some(UploadChecksum { algorithm, kind }) = checksum {
         reply.head.header("x-amz-checksum-algorithm", checksum::name(algorithm));
         reply.head.header("x-amz-checksum-type", checksum::kind_name(kind));

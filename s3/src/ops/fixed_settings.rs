@@ -29,21 +29,6 @@ pub(crate) fn get_bucket_accelerate_configuration(call: &Call<'_>) -> S3Result<R
     fixed(call, "AccelerateConfiguration", |_| ())
 }
 
-/// Encryption at rest is a setting of the server.
-pub(crate) fn get_bucket_encryption(call: &Call<'_>) -> S3Result<Reply> {
-    if !call.engine.store().encrypts_at_rest() {
-        return none(call, ErrorCode::ServerSideEncryptionConfigurationNotFoundError);
-    }
-    fixed(call, "ServerSideEncryptionConfiguration", |xml| {
-        xml.open("Rule");
-        xml.open("ApplyServerSideEncryptionByDefault");
-        xml.text("SSEAlgorithm", "AES256");
-        xml.close("ApplyServerSideEncryptionByDefault");
-        xml.value("BucketKeyEnabled", false);
-        xml.close("Rule");
-    })
-}
-
 pub(crate) fn get_bucket_logging(call: &Call<'_>) -> S3Result<Reply> {
     fixed(call, "BucketLoggingStatus", |_| ())
 }

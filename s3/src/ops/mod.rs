@@ -9,6 +9,7 @@ mod create_bucket;
 mod create_multipart_upload;
 mod delete_bucket;
 mod delete_bucket_cors;
+mod delete_bucket_encryption;
 mod delete_bucket_lifecycle;
 mod delete_bucket_tagging;
 mod delete_object;
@@ -17,6 +18,7 @@ mod delete_objects;
 mod fixed_settings;
 mod form_response;
 mod get_bucket_cors;
+mod get_bucket_encryption;
 mod get_bucket_lifecycle_configuration;
 mod get_bucket_location;
 mod get_bucket_tagging;
@@ -41,6 +43,7 @@ pub(crate) mod named_objects;
 mod object_response;
 mod post_object;
 mod put_bucket_cors;
+mod put_bucket_encryption;
 mod put_bucket_lifecycle_configuration;
 mod put_bucket_tagging;
 mod put_bucket_versioning;
@@ -60,18 +63,19 @@ pub(crate) use create_bucket::create_bucket;
 pub(crate) use create_multipart_upload::create_multipart_upload;
 pub(crate) use delete_bucket::delete_bucket;
 pub(crate) use delete_bucket_cors::delete_bucket_cors;
+pub(crate) use delete_bucket_encryption::delete_bucket_encryption;
 pub(crate) use delete_bucket_lifecycle::delete_bucket_lifecycle;
 pub(crate) use delete_bucket_tagging::delete_bucket_tagging;
 pub(crate) use delete_object::delete_object;
 pub(crate) use delete_object_tagging::delete_object_tagging;
 pub(crate) use delete_objects::delete_objects;
 pub(crate) use fixed_settings::{
-    get_bucket_accelerate_configuration, get_bucket_encryption, get_bucket_logging,
-    get_bucket_notification_configuration, get_bucket_ownership_controls, get_bucket_policy,
-    get_bucket_policy_status, get_bucket_replication, get_bucket_request_payment, get_bucket_website,
-    get_public_access_block,
+    get_bucket_accelerate_configuration, get_bucket_logging, get_bucket_notification_configuration,
+    get_bucket_ownership_controls, get_bucket_policy, get_bucket_policy_status, get_bucket_replication,
+    get_bucket_request_payment, get_bucket_website, get_public_access_block,
 };
 pub(crate) use get_bucket_cors::get_bucket_cors;
+pub(crate) use get_bucket_encryption::get_bucket_encryption;
 pub(crate) use get_bucket_lifecycle_configuration::get_bucket_lifecycle_configuration;
 pub(crate) use get_bucket_location::get_bucket_location;
 pub(crate) use get_bucket_tagging::get_bucket_tagging;
@@ -92,6 +96,7 @@ pub(crate) use list_objects_v2::list_objects_v2;
 pub(crate) use list_parts::list_parts;
 pub(crate) use post_object::post_object;
 pub(crate) use put_bucket_cors::put_bucket_cors;
+pub(crate) use put_bucket_encryption::put_bucket_encryption;
 pub(crate) use put_bucket_lifecycle_configuration::put_bucket_lifecycle_configuration;
 pub(crate) use put_bucket_tagging::put_bucket_tagging;
 pub(crate) use put_bucket_versioning::put_bucket_versioning;

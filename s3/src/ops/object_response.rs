@@ -7,6 +7,7 @@ use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum;
+use crate::headers::encryption;
 use crate::headers::expiration;
 use crate::headers::tagging;
 use crate::headers::version;
@@ -80,6 +81,7 @@ pub(crate) fn object_response(
         expiration::write_header(&mut head, store, bucket, &key, tags, info.last_modified);
     }
     head.header("accept-ranges", "bytes");
+    encryption::write(&mut head, call.compatibility, info.encrypted);
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
     tagging::write_count(&mut head, &info.attributes);
     // Only multipart objects have a number of parts, as on AWS.

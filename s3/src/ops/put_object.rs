@@ -9,6 +9,7 @@ use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
 use crate::errors::S3Result;
 use crate::headers::attributes;
+use crate::headers::encryption;
 use crate::headers::expiration;
 use crate::headers::object_lock;
 use crate::headers::version::VERSION_HEADER;
@@ -49,6 +50,7 @@ pub(super) async fn store(call: &Call<'_>, put: PutObject) -> S3Result<Reply> {
     let condition = put.condition.clone();
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", put.etag.quoted());
+    encryption::write(&mut reply.head, call.compatibility, put.payload.is_encrypted());
     attributes::write_checksums(&mut reply.head, &put.attributes, 0);
     let (bucket, key, tags) = (Arc::clone(&put.bucket), put.key.clone(), put.attributes.tags.clone());
     let put = call.engine.put_object(put).await;

@@ -9,6 +9,7 @@ use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
+use crate::headers::encryption;
 use crate::headers::write_conditions;
 use crate::multipart::{named_upload, parse_part_number, refuse_incomplete_name};
 use crate::reply::Reply;
@@ -40,6 +41,7 @@ pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> 
     let etag = payload.etag();
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
+    encryption::write(&mut reply.head, call.compatibility, payload.is_encrypted());
     if let Some((algorithm, digest)) = &checksum {
         reply.head.header(checksum::header(*algorithm), checksum::text(digest));
     }

@@ -6,9 +6,11 @@
 
 use crate::access::auth;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::S3Result;
 use crate::headers::checksum::{self, RunningChecksum};
 use crate::headers::copy_source::{CopySource, check_conditions, check_size, range_to_copy};
+use crate::headers::encryption;
 use crate::headers::write_conditions;
 use crate::multipart::{named_upload, parse_part_number, refuse_incomplete_name};
 use crate::ops::copies::{self, Rights};
@@ -22,6 +24,7 @@ use std::sync::Arc;
 
 /// A copy, independent of its request.
 struct PartCopy {
+    compatibility: Compatibility,
     rights: Rights,
     engine: Rc<Engine>,
     /// Whose copies are bounded together.
@@ -50,6 +53,7 @@ pub(crate) async fn upload_part_copy(call: &Call<'_>, body: &RequestBody<'_>) ->
         .map_err(|error| auth::hide_missing_source(call.requester(), &source, error))?;
     let source_version = copies::source_version(call, &source_bucket, &object.info, &source);
     let copy = PartCopy {
+        compatibility: call.compatibility,
         rights: Rights::new(call, source),
         engine: Rc::clone(call.engine),
         client: call.authentication.principal.to_string(),
@@ -85,6 +89,7 @@ fn open_source(call: &Call<'_>, bucket: &Arc<Bucket>, source: &CopySource) -> S3
 impl PartCopy {
     async fn run(self) -> S3Result<Reply> {
         let Self {
+            compatibility,
             rights,
             engine,
             client,
@@ -109,8 +114,10 @@ impl PartCopy {
         drop(permit);
         rights.check_again()?;
         let checksum = running.map(|(algorithm, running)| (algorithm, running.finish()));
+        let is_encrypted = payload.is_encrypted();
         let part = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum }).await?;
         let mut reply = Reply::xml(document(&part));
+        encryption::write(&mut reply.head, compatibility, is_encrypted);
         copies::write_source_version(&mut reply.head, source_version);
         Ok(reply)
     }

@@ -2,6 +2,7 @@
 
 use crate::compatibility::Compatibility;
 use crate::errors::S3Error;
+use crate::headers::encryption;
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
@@ -82,18 +83,23 @@ pub(super) fn advice(
 }
 
 /// Returns the advice to change the server's mode, if only `extended` implements what was requested.
-pub(super) fn extended_advice(mode: Compatibility, error: &S3Error, request: &Request) -> Option<String> {
+pub(super) fn extended_advice(
+    mode: Compatibility,
+    error: &S3Error,
+    request: &Request,
+    encrypts_at_rest: bool,
+) -> Option<String> {
     let is_only_in_extended = mode == Compatibility::Strict
         && error.status() == 501
-        && !is_implemented(Compatibility::Strict, request)
-        && is_implemented(Compatibility::Extended, request);
+        && !is_implemented(Compatibility::Strict, request, encrypts_at_rest)
+        && is_implemented(Compatibility::Extended, request, encrypts_at_rest);
     is_only_in_extended.then(|| {
         "Set s3.compatibility = \"extended\" on the server: that mode implements what was requested."
             .to_owned()
     })
 }
 
-fn is_implemented(mode: Compatibility, request: &Request) -> bool {
+fn is_implemented(mode: Compatibility, request: &Request, encrypts_at_rest: bool) -> bool {
     let head = &request.head;
     let (Ok(target), Ok(query)) = (Target::parse(head.path()), Query::parse(head.query())) else {
         return false;
@@ -109,6 +115,7 @@ fn is_implemented(mode: Compatibility, request: &Request) -> bool {
     let accepted = route.accepted_body(payload);
     route.refusal(head.method()).is_none()
         && unsupported_headers::check(mode, fields, head.framing(), accepted).is_ok()
+        && encryption::check(fields, encrypts_at_rest).is_ok()
 }
 
 /// Returns what helps if a credential may not be used.

@@ -77,7 +77,8 @@ impl Refusal<'_> {
             Some((_, usability)) => unusable(usability),
             None => deciding_rule(refused_by, error, engine, compatibility, target, &request.head),
         };
-        let other_mode = target.and_then(|_| extended_advice(compatibility, error, request));
+        let other_mode = target
+            .and_then(|_| extended_advice(compatibility, error, request, engine.store().encrypts_at_rest()));
         let setting = refusing_setting(error, other_mode.is_some());
         recorder.record(RefusedRequest {
             time: now,
@@ -108,12 +109,13 @@ impl Refusal<'_> {
 /// message to people who do not see the operator's records.
 pub(crate) fn naming_mode(
     error: S3Error,
-    mode: Compatibility,
+    (mode, engine): (Compatibility, &Engine),
     request: &Request,
     target: Option<&Target>,
 ) -> S3Error {
     let is_named = error.status() == 501 && error.setting() == Some(RefusingSetting::Compatibility);
-    if is_named || target.is_some_and(|_| extended_advice(mode, &error, request).is_some()) {
+    let at_rest = engine.store().encrypts_at_rest();
+    if is_named || target.is_some_and(|_| extended_advice(mode, &error, request, at_rest).is_some()) {
         let message = format!("{} {EXTENDED_IMPLEMENTS}", error.message());
         return error.saying(message);
     }

@@ -22,6 +22,8 @@ enum Refuses {
     AllBut(&'static str),
     /// All except these, ignoring case.
     AllButThese(&'static [&'static str]),
+    /// These, ignoring case.
+    These(&'static [&'static str]),
     /// Lists that contain this token.
     Token(&'static str),
     /// Values that begin with this.
@@ -58,6 +60,8 @@ const COPY_PART: &str = "UploadPartCopy is not implemented: copy the whole objec
                          the part with its content (set the client's threshold of multipart copies to 5 GiB).";
 const ENCRYPTION: &str = "Server-side-encryption headers are not implemented: omit them; encryption at rest is \
                           a setting of the whole server.";
+const OTHER_KEYS: &str = "Keys of KMS and keys of clients are not implemented: omit aws:kms and x-amz-server-side-encryption-*; \
+                          encryption at rest is a setting of the whole server, and AES256 asks for it.";
 const LOCK_TOKEN: &str =
     "Object lock cannot be added to an existing bucket: create the bucket with object lock.";
 const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret only.";
@@ -96,7 +100,6 @@ static EXTENDED_CHUNKED_TABLE: [Row; 3] = chunked_table(CHUNKED_ELSEWHERE);
 static TABLE: &[Row] = &[
     row("trailer", Refuses::Any, CHUNKED),
     row("x-amz-security-token", Refuses::Any, TOKEN),
-    row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row("x-amz-copy-source-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row(
         "x-amz-if-match-initiated-time",
@@ -134,6 +137,7 @@ static TABLE: &[Row] = &[
 
 /// Refused in the mode `strict` only.
 static STRICT_TABLE: &[Row] = &[
+    row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row(
         "x-amz-tagging",
         Refuses::NonEmpty,
@@ -152,6 +156,8 @@ static STRICT_TABLE: &[Row] = &[
 
 /// Refused in the mode `extended` only: values that it does not implement, of headers that `strict` refuses altogether.
 static EXTENDED_TABLE: &[Row] = &[
+    row("x-amz-server-side-encryption", Refuses::These(&["aws:kms", "aws:kms:dsse", "aws:fsx"]), OTHER_KEYS),
+    row("x-amz-server-side-encryption-*", Refuses::Any, OTHER_KEYS),
     acl_row("x-amz-acl", Refuses::AllButThese(&["", "private", "bucket-owner-full-control"])),
     acl_row("x-amz-grant-*", Refuses::Any),
     row("x-amz-object-ownership", Refuses::AllBut("BucketOwnerEnforced"), OTHER_ACL),
@@ -289,6 +295,9 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
         Refuses::AllButThese(allowed) => {
             !allowed.iter().any(|allowed| value.eq_ignore_ascii_case(allowed.as_bytes()))
         }
+        Refuses::These(refused) => {
+            refused.iter().any(|refused| value.eq_ignore_ascii_case(refused.as_bytes()))
+        }
         Refuses::Token(token) => value
             .split(|byte| *byte == b',')
             .any(|item| item.trim_ascii().eq_ignore_ascii_case(token.as_bytes())),
@@ -375,6 +384,15 @@ mod tests {
             ("x-amz-checksum-algorithm", "XXHASH3", None),
             ("x-amz-sdk-checksum-algorithm", "MD5", None),
             ("x-amz-checksum-xxhash32", "x", Some(501)),
+            // What `headers/encryption.rs` judges.
+            ("x-amz-server-side-encryption", "AES256", None),
+            ("x-amz-server-side-encryption", "aws:kms", Some(501)),
+            ("x-amz-server-side-encryption", "AWS:KMS:DSSE", Some(501)),
+            ("x-amz-server-side-encryption-aws-kms-key-id", "k", Some(501)),
+            ("x-amz-server-side-encryption-context", "k", Some(501)),
+            ("x-amz-server-side-encryption-bucket-key-enabled", "false", Some(501)),
+            ("x-amz-server-side-encryption-customer-key", "k", Some(501)),
+            ("x-amz-copy-source-server-side-encryption-customer-key", "k", Some(501)),
         ] {
             let headers: &[(&str, &[u8])] = &[(name, value.as_bytes())];
             let answers = (status(headers, ""), status_in(Extended, headers, ""));

@@ -14,7 +14,8 @@ use quick_xml::events::Event;
 pub(crate) const XML_BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Deepest nesting of elements. S3's deepest request document has six levels.
 pub(crate) const DEPTH_MAX: usize = 16;
-/// Most elements of one document. The completion of a multipart upload has at most eight for each of 10 000 parts.
+/// Most elements of one document. The completion of a multipart upload has four for each of 10 000 parts, and eight if it
+/// has five checksums of each.
 const ELEMENTS_MAX: usize = 100_000;
 
 /// An element.

@@ -136,7 +136,8 @@ keys! {
      changes. `lmdb` leaves it to LMDB, with two flushes. A store can be started with either after the other.";
     ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"),
      "Encryption at rest: new payloads are encrypted with AES-256-GCM under the master key. Existing payloads are not \
-     changed and stay readable with either setting. Object keys, sizes, entity tags and metadata are not encrypted.";
+     changed and stay readable with either setting. Object keys, sizes, entity tags and metadata are not encrypted. With \
+     `s3.compatibility = \"extended\"`, S3 clients may ask for it (`AES256`), and responses say what is encrypted.";
 
     MASTER_KEY: "auth.credential_master_key", Some("SERVICE_CREDENTIAL_MASTER_KEY"), Kind::Secret, None,
      "The key that encrypts all other secrets. Required, at least 16 bytes, 32 or more recommended; a store opens only with \

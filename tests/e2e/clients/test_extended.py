@@ -128,6 +128,28 @@ def test_the_aws_cli(over_tls, folder: Path, tmp_path: Path):
     assert (tmp_path / "piped").read_bytes() == (folder / "large").read_bytes()
 
 
+def test_the_aws_cli_asks_for_encryption(make_module_store: Callable[..., Cairn], command_for, folder: Path, tmp_path: Path):
+    """`--sse`, in one piece, in parts and in a copy. With a key of KMS nothing is stored."""
+    store = make_module_store(SERVICE_S3_COMPATIBILITY="extended", SERVICE_STORAGE_ENCRYPTION_ENABLED="true").start()
+    commands = at_defaults(command_for(store))
+    commands.must("aws", "s3", "mb", "s3://sealed")
+    for name in ("empty", "large"):
+        commands.must("aws", "s3", "cp", "--sse", "AES256", folder / name, f"s3://sealed/{name}")
+        commands.must("aws", "s3", "cp", "--sse", "AES256", f"s3://sealed/{name}", f"s3://sealed/copy-{name}")
+        for key in (name, f"copy-{name}"):
+            head = json.loads(commands.must("aws", "s3api", "head-object", "--bucket", "sealed", "--key", key))
+            assert head["ServerSideEncryption"] == "AES256"
+            commands.must("aws", "s3", "cp", f"s3://sealed/{key}", tmp_path / key)
+            assert (tmp_path / key).read_bytes() == (folder / name).read_bytes()
+    refused = commands.run("aws", "s3", "cp", "--sse", "aws:kms", folder / "empty", "s3://sealed/kms")
+    assert refused.returncode != 0 and "NotImplemented" in refused.stderr
+    assert sorted(store.s3.list_all("sealed")) == ["copy-empty", "copy-large", "empty", "large"]
+    rule = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": True}]}
+    commands.must("aws", "s3api", "put-bucket-encryption", "--bucket", "sealed", "--server-side-encryption-configuration", json.dumps(rule))
+    found = json.loads(commands.must("aws", "s3api", "get-bucket-encryption", "--bucket", "sealed"))
+    assert found["ServerSideEncryptionConfiguration"] == rule
+
+
 @pytest.mark.parametrize("sdk", ["javascript", "go"])
 def test_sdks(over_tls, folder: Path, sdk: str):
     """Objects in memory and an upload in parts."""

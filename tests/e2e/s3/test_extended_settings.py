@@ -1,7 +1,5 @@
 """What tools read and set by habit: ACLs and settings of buckets. Extended mode only, beside what stays refused."""
 
-from collections.abc import Callable
-
 import pytest
 
 from harness.accounts import create_account, statement
@@ -26,9 +24,9 @@ NONE = {
 CHANGES = [
     ("PUT", name) for name in (
         "accelerate", "logging", "notification", "ownershipControls", "requestPayment", "publicAccessBlock", "policy",
-        "encryption", "website", "replication",
+        "website", "replication",
     )
-] + [("DELETE", name) for name in ("ownershipControls", "publicAccessBlock", "policy", "encryption", "website", "replication")]
+] + [("DELETE", name) for name in ("ownershipControls", "publicAccessBlock", "policy", "website", "replication")]
 
 
 @pytest.mark.parametrize("name", FIXED)
@@ -53,15 +51,6 @@ def test_changes_of_settings_stay_refused(extended: S3, extended_bucket: str, me
     """The answers above are true only as long as nothing can be set."""
     assert_error(extended.request(method, f"/{extended_bucket}?{name}", body=b"<Any/>" if method == "PUT" else b""), 501, "NotImplemented")
     assert extended.list_all(extended_bucket) == {}
-
-
-def test_encryption_at_rest_is_reported(make_store: Callable[..., Cairn]):
-    """It is a setting of the server."""
-    store = make_store(SERVICE_S3_COMPATIBILITY="extended", SERVICE_STORAGE_ENCRYPTION_ENABLED="true").start()
-    store.s3.create_bucket("photos")
-    answer = make_client(store.s3).get_bucket_encryption(Bucket="photos")
-    (rule,) = answer["ServerSideEncryptionConfiguration"]["Rules"]
-    assert rule["ApplyServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
 
 
 def test_the_owner_has_full_control(extended: S3, extended_bucket: str):

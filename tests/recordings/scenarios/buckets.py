@@ -152,6 +152,39 @@ def standard_class(case: Case) -> None:
     case.step("get-object", "get_object", **object_)
 
 
+def aes256(bucket_key: bool) -> dict:
+    """Returns a configuration of encryption with a key of the server."""
+    rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": bucket_key}
+    return {"Rules": [rule]}
+
+
+@scenario("TestS3BucketEncryption::test_s3_default_bucket_encryption")
+def encryption_by_default(case: Case) -> None:
+    bucket = case.bucket()
+    case.step("default-bucket-encryption", "get_bucket_encryption", Bucket=bucket)
+    case.step("delete-bucket-encryption", "delete_bucket_encryption", Bucket=bucket)
+    case.step("delete-bucket-encryption-idempotent", "delete_bucket_encryption", Bucket=bucket)
+    case.step("get-bucket-no-encryption", "get_bucket_encryption", Bucket=bucket)
+
+
+@scenario("TestS3BucketEncryption::test_s3_bucket_encryption_sse_s3")
+def encrypted_by_bucket(case: Case) -> None:
+    bucket = case.bucket()
+    case.step("put-bucket-enc", "put_bucket_encryption", Bucket=bucket, ServerSideEncryptionConfiguration=aes256(bucket_key=True))
+    object_ = {"Bucket": bucket, "Key": "key-encrypted"}
+    case.step("put-object-encrypted", "put_object", **object_, Body="test-encrypted")
+    case.step("head-object-encrypted", "head_object", **object_)
+    case.step("get-object-encrypted", "get_object", **object_)
+
+
+@scenario("TestS3::test_copy_in_place_with_bucket_encryption")
+def copied_in_place_with_encryption(case: Case) -> None:
+    bucket = case.bucket()
+    case.step("put-bucket-encryption", "put_bucket_encryption", Bucket=bucket, ServerSideEncryptionConfiguration=aes256(bucket_key=False))
+    case.step("put-obj", "put_object", Bucket=bucket, Key="k", Body=b"")
+    case.step("copy-obj", "copy_object", Bucket=bucket, Key="k", CopySource=f"{bucket}/k")
+
+
 @scenario("TestS3BucketEncryption::test_s3_default_bucket_encryption_exc")
 def encryption_refused(case: Case) -> None:
     missing, bucket = case.bucket_name(), case.bucket()

@@ -183,7 +183,7 @@ impl Batch<'_> {
         self.insert_record(&target.bucket, table, &key, bytes, Accounting::NOTHING)?;
         let author = Author::client(&complete.key, &complete.origin);
         self.write_event_of_put(&target, author, &record.info, put.replaced, true)?;
-        Ok(CompleteOutcome { put, etag })
+        Ok(CompleteOutcome { put, etag, encrypted: record.info.encrypted })
     }
 
     /// Returns the facts of the version that is made of `parts`.
@@ -277,8 +277,8 @@ struct DividedParts {
 }
 
 fn outcome_of(record: &ObjectRecord) -> CompleteOutcome {
-    let ObjectInfo { version, is_null, last_modified, etag, .. } = record.info;
-    CompleteOutcome { put: PutOutcome { version, is_null, last_modified, replaced: false }, etag }
+    let ObjectInfo { version, is_null, last_modified, etag, encrypted, .. } = record.info;
+    CompleteOutcome { put: PutOutcome { version, is_null, last_modified, replaced: false }, etag, encrypted }
 }
 
 fn random_payload_id() -> Result<PayloadId, EngineError> {

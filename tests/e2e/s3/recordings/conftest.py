@@ -1,5 +1,7 @@
 """The servers of the recorded scenarios, and clients that check nothing by themselves, so that wrong values are sent."""
 
+from collections.abc import Callable
+
 import pytest
 from botocore.client import BaseClient
 
@@ -15,6 +17,7 @@ def recorded_strict(shared_store: Cairn) -> tuple[S3, BaseClient]:
 
 
 @pytest.fixture(scope="module")
-def recorded_extended(extended_store: Cairn) -> tuple[S3, BaseClient]:
-    """Clients of a server in the extended mode."""
-    return extended_store.s3, make_client(extended_store.s3, parameter_validation=False)
+def recorded_extended(make_module_store: Callable[..., Cairn]) -> tuple[S3, BaseClient]:
+    """Clients of a server in the extended mode. It encrypts what it stores, as AWS does."""
+    store = make_module_store(SERVICE_S3_COMPATIBILITY="extended", SERVICE_STORAGE_ENCRYPTION_ENABLED="true").start()
+    return store.s3, make_client(store.s3, parameter_validation=False)
