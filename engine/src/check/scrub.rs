@@ -5,6 +5,7 @@
 //! [`SCRUB_SAVE_INTERVAL`], so that a restart continues the pass (`format/scrub_record.rs`).
 
 use crate::api::engine::Engine;
+use crate::check::throttle::Throttle;
 use crate::check::verifier::Verifier;
 use crate::check::version_walk::VersionWalk;
 use crate::error::EngineError;
@@ -75,7 +76,8 @@ impl Engine {
         let position = self.begin_or_resume();
         let mut walk = VersionWalk::new(Rc::clone(self), Vec::new(), position);
         let total = Arc::clone(&store.background.scrub.total);
-        let mut verifier = Verifier::new(Rc::clone(self), Arc::clone(&total), Some(options.bytes_per_second));
+        let throttle = Throttle::new(&store.background.activities, Some(options.bytes_per_second));
+        let verifier = Verifier::new(Rc::clone(self), Arc::clone(&total), throttle);
         let mut bucket = BucketNameOf::default();
         let mut saved = Instant::now();
         while let Some(version) = walk.next()? {

@@ -19,7 +19,6 @@ use cairn_model::{VersionId, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 /// A version that was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,18 +45,20 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    pub(crate) fn new(
-        engine: Rc<Engine>,
-        progress: Arc<VerifyProgress>,
-        bytes_per_second: Option<u64>,
-    ) -> Self {
-        let throttle = Throttle::new(&engine.store().background.activities, bytes_per_second);
+    pub(crate) const fn new(engine: Rc<Engine>, progress: Arc<VerifyProgress>, throttle: Throttle) -> Self {
         Self { engine, progress, throttle }
+    }
+
+    /// Begins a run that a client has asked for: it rests for earlier ones, and for itself, even if it finds nothing to read.
+    pub(crate) async fn on_demand(engine: Rc<Engine>, progress: Arc<VerifyProgress>) -> Self {
+        let throttle = Throttle::at_pace(&engine.store().background.on_demand);
+        throttle.begin().await.end(0).await;
+        Self::new(engine, progress, throttle)
     }
 
     /// Verifies a version that a walk found; `None` when it was removed in the meantime.
     pub(crate) async fn verify_walked(
-        &mut self,
+        &self,
         walked: &WalkedVersion,
         bucket: &str,
     ) -> Result<Option<VerifiedVersion>, EngineError> {
@@ -77,7 +78,7 @@ impl Verifier {
 
     /// Verifies the version with an encoded key; `None` when it does not exist any more.
     pub(crate) async fn verify(
-        &mut self,
+        &self,
         slice: &Arc<Slice>,
         bucket: &str,
         encoded: &[u8],
@@ -133,7 +134,7 @@ impl Verifier {
 
     /// Verifies the payload of an object or a part; returns the number of its blocks.
     async fn verify_source(
-        &mut self,
+        &self,
         source: &StoredPayload,
         findings: &mut Findings,
     ) -> Result<u64, EngineError> {
@@ -141,7 +142,7 @@ impl Verifier {
             StoredPayload::Inline(bytes) => {
                 // The payload was already checked when it was opened.
                 self.progress.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                self.throttle.rest(Instant::now(), bytes.len() as u64).await;
+                self.throttle.begin().await.end(bytes.len() as u64).await;
                 Ok(u64::from(!bytes.is_empty()))
             }
             StoredPayload::Volume(payload) => self.verify_blocks(payload, findings).await,
@@ -150,19 +151,19 @@ impl Verifier {
 
     /// Reads all blocks of a payload; returns their number.
     async fn verify_blocks(
-        &mut self,
+        &self,
         payload: &PinnedPayload,
         findings: &mut Findings,
     ) -> Result<u64, EngineError> {
         let blocks = blocks_for(payload.size);
         let mut first = 0;
         while first < blocks {
+            let read = self.throttle.begin().await;
             let most = self.throttle.run_blocks().min(blocks - first);
             let mut count = 1;
             while count < most && payload.is_contiguous(first, count) {
                 count += 1;
             }
-            let begun = Instant::now();
             if payload.read_blocks(first, count, ReadMode::Verify).await.is_err() {
                 // Repeat block by block to find out which ones are damaged.
                 for block in first..first + count {
@@ -172,7 +173,7 @@ impl Verifier {
             let end = ((first + count) * BLOCK_BYTES as u64).min(payload.size);
             let bytes = end - first * BLOCK_BYTES as u64;
             self.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
-            self.throttle.rest(begun, bytes).await;
+            read.end(bytes).await;
             first += count;
         }
         Ok(blocks)

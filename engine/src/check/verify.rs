@@ -61,7 +61,7 @@ impl Engine {
         let (engine, name) = (Rc::clone(self), bucket.name.to_string());
         let progress = Arc::clone(progress);
         self.in_background(async move {
-            let mut verifier = Verifier::new(engine, progress, None);
+            let verifier = Verifier::on_demand(engine, progress).await;
             verifier.verify(&slice, &name, &encoded).await?.ok_or(missing)
         })
         .await
@@ -82,7 +82,7 @@ impl Engine {
         self.in_background(async move {
             let bytes_before = progress.bytes();
             let mut walk = VersionWalk::new(Rc::clone(&engine), keys::prefix_of(bucket.id, &[]), from);
-            let mut verifier = Verifier::new(engine, Arc::clone(&progress), None);
+            let verifier = Verifier::on_demand(engine, Arc::clone(&progress)).await;
             let mut found = BucketVerification::default();
             while let Some(version) = walk.next()? {
                 // `None`: the version was removed in the meantime.

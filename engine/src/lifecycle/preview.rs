@@ -56,20 +56,21 @@ impl<'p> Previewing<'p> {
     }
 
     async fn run(mut self) -> Result<LifecyclePreview, EngineError> {
-        let mut throttle = Throttle::new(&self.store.background.activities, None);
+        let throttle = Throttle::at_pace(&self.store.background.on_demand);
         let (store, begun) = (self.store, Instant::now());
         for slice in &store.slices {
             let mut above: Above = None;
             loop {
-                let page_begun = Instant::now();
+                let read = throttle.begin().await;
                 if self.versions_read >= PREVIEW_VERSIONS_MAX || begun.elapsed() > PREVIEW_TIME_MAX {
                     self.preview.is_complete = false;
                     return Ok(self.preview);
                 }
-                if !self.read_page(slice, &mut above)? {
+                let has_more = self.read_page(slice, &mut above)?;
+                read.end(0).await;
+                if !has_more {
                     break;
                 }
-                throttle.rest(page_begun, 0).await;
             }
         }
         Ok(self.preview)

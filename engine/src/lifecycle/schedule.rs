@@ -173,12 +173,12 @@ impl Worker {
             let surplus = states.keys().filter(|id| !with_rules.contains_key(id));
             steps.extend(surplus.map(|id| (slice, *id, None)));
         }
-        let mut throttle = Throttle::new(&self.store.background.activities, None);
+        let throttle = Throttle::new(&self.store.background.activities, None);
         let mut first_error = None;
         for (done, (slice, id, bucket)) in steps.iter().enumerate() {
             self.store.background.lifecycle.lock().worker.indexes_in_progress =
                 u64::try_from(steps.len() - done).unwrap_or(u64::MAX);
-            if let Err(error) = self.keep_index(slice, *id, bucket.as_ref(), &mut throttle).await {
+            if let Err(error) = self.keep_index(slice, *id, bucket.as_ref(), &throttle).await {
                 first_error.get_or_insert(error);
             }
         }
@@ -192,7 +192,7 @@ impl Worker {
         slice: &Slice,
         id: u64,
         bucket: Option<&Arc<Bucket>>,
-        throttle: &mut Throttle,
+        throttle: &Throttle,
     ) -> Result<(), EngineError> {
         while !(self.stopping)() {
             let begun = Instant::now();

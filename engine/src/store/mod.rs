@@ -27,6 +27,7 @@ pub(crate) mod lifecycle_records;
 mod lifecycle_state;
 pub(crate) mod metrics;
 pub(crate) mod options;
+pub(crate) mod pace;
 mod payloads;
 pub(crate) mod preflight;
 mod runtime;
@@ -61,6 +62,7 @@ use crate::store::control::Control;
 use crate::store::data_folder::{lock, refuse_network_file_system};
 use crate::store::lifecycle_state::Lifecycle;
 use crate::store::options::{CommitMode, StoreOptions};
+use crate::store::pace::Pace;
 use crate::store::payloads::Payloads;
 use crate::store::runtime::{Runtime, spawn};
 use crate::store::scrub_status::ScrubStatus;
@@ -163,6 +165,7 @@ impl Store {
         let (sender, receiver) = mpsc::channel();
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
         let executor_counters = AllExecutorCounters::default();
+        let activities = Arc::default();
         let store = Arc::new(Self {
             store: superblock.store,
             signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
@@ -179,7 +182,8 @@ impl Store {
                 etags: options.etags,
             },
             background: BackgroundWork {
-                activities: Arc::default(),
+                on_demand: Pace::new(&activities),
+                activities,
                 scrub: ScrubStatus::new(catalog.scrub_record()),
                 lifecycle: Lifecycle::new(catalog.lifecycle_counts()),
                 inspections: Inspections::default(),
