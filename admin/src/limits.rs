@@ -55,6 +55,8 @@ pub(crate) const EVENT_WAIT_SECONDS_MAX: u64 = 30;
 pub(crate) const EVENT_READS_MAX: usize = 64;
 /// Most requests that wait for an event on one executor. Each looks for one forty times a second.
 pub(crate) const EVENT_WAITS_MAX: usize = 64;
+/// Most of them of one caller: a quarter, so that no caller takes the places of all others. A consumer needs one.
+pub(crate) const EVENT_WAITS_OF_CALLER_MAX: usize = EVENT_WAITS_MAX / 4;
 
 /// Refused requests in a list unless the client asks for another number.
 pub(crate) const REFUSED_REQUESTS_DEFAULT: usize = 100;

@@ -99,6 +99,25 @@ impl HealthState {
 }
 
 impl Webhook {
+    /// Returns scheme, host and port of the target, as they were written. The path and the query may contain secrets.
+    #[must_use]
+    pub fn target_origin(&self) -> &str {
+        let host = self.target_url.find("://").map_or(0, |scheme| scheme + "://".len());
+        let end =
+            self.target_url[host..].find(['/', '?']).map_or(self.target_url.len(), |length| host + length);
+        &self.target_url[..end]
+    }
+
+    /// Returns the target with a mask in place of its path and query, for those who may not change the webhook.
+    #[must_use]
+    pub fn masked_target(&self) -> String {
+        let origin = self.target_origin();
+        match &self.target_url[origin.len()..] {
+            "" | "/" => self.target_url.clone(),
+            _ => format!("{origin}/…"),
+        }
+    }
+
     pub(crate) fn new(webhook: &WebhookState, is_held: bool) -> Self {
         let WebhookState { record, health, oldest_pending, losses } = webhook;
         let settings = record.settings.clone();
@@ -125,6 +144,49 @@ impl Webhook {
                 lost: losses.events,
                 lost_since: losses.since,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_and_query_of_a_target_are_masked() {
+        for (target, origin, masked) in [
+            ("https://example.com/hook/SECRET", "https://example.com", "https://example.com/…"),
+            ("https://example.com?token=SECRET", "https://example.com", "https://example.com/…"),
+            ("https://example.com:8443/?a=SECRET", "https://example.com:8443", "https://example.com:8443/…"),
+            ("http://[::1]:80//SECRET", "http://[::1]:80", "http://[::1]:80/…"),
+            ("https://example.com/", "https://example.com", "https://example.com/"),
+            ("https://example.com", "https://example.com", "https://example.com"),
+        ] {
+            let health = WebhookHealth {
+                state: HealthState::Ok,
+                consecutive_failures: 0,
+                last_success_at: None,
+                last_error: None,
+                oldest_pending_at: None,
+                pending: 0,
+                lost: 0,
+                lost_since: None,
+            };
+            let webhook = Webhook {
+                id: WebhookId::parse("019b76da-a87b-7abc-8707-070707070707").expect("an id"),
+                target_url: target.to_owned(),
+                event_types: Vec::new(),
+                bucket_filter: None,
+                object_prefix_filter: None,
+                enabled: true,
+                created_at: Timestamp(0),
+                health,
+            };
+            assert_eq!(
+                (webhook.target_origin(), webhook.masked_target().as_str()),
+                (origin, masked),
+                "{target}"
+            );
         }
     }
 }

@@ -42,6 +42,13 @@ pub(crate) struct Caller {
     pub(crate) authentication: AuthenticationKind,
 }
 
+impl Caller {
+    /// Returns a name of the credential that no other one has.
+    pub(crate) fn credential(&self) -> String {
+        self.token.map_or_else(|| self.principal.clone(), |token| token.to_string())
+    }
+}
+
 /// Principal of the system token.
 const SYSTEM_PRINCIPAL: &str = "system";
 /// Principal of the root credential.

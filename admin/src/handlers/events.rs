@@ -37,7 +37,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let store = call.store()?;
     let mut page = read(store, &query).await?;
     if page.events.is_empty() && !page.is_truncated && !wait.is_zero() && !is_over(&query, &page) {
-        let _waiting = call.context.waits.begin()?;
+        let _waiting = call.context.waits.begin(call.caller()?.credential())?;
         page = call.until_disconnect(wait_for(&call, &query, page, wait)).await?;
     }
     let next = next_position(store, &query, &page);

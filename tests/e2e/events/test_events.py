@@ -14,7 +14,7 @@ from botocore.client import BaseClient
 
 from harness.boto import PART_BYTES, Upload, random_bytes
 from harness.events import after, page, walk, without_identity
-from harness.management import TIMEOUT, Management, expect, expect_refusal
+from harness.management import TIMEOUT, Management, expect, expect_refusal, with_role
 from harness.s3 import S3
 from harness.server import Cairn
 from harness.wait import until
@@ -321,6 +321,25 @@ def test_number_of_waiting_requests_is_limited(own_store: Cairn):
         # While the others wait: they end later than this.
         expect(own_store.admin.get("/buckets"), 200)
         assert {*statuses} == {200, 429}
+
+
+def test_one_caller_leaves_places_for_waiting_requests_of_others(make_store: Callable[..., Cairn]):
+    """An auditor took all places of all executors, so that the consumers of others were refused for half a minute."""
+    attackers = 220
+    store = make_store(SERVICE_SERVER_EXECUTORS="2").start()
+    auditor = with_role(store.admin, "auditor")
+    with ThreadPoolExecutor(attackers) as pool:
+        waiting = [pool.submit(auditor.get, f"/events?wait_seconds={WAIT_SECONDS}&type=bucket.deleted") for _ in range(attackers)]
+        # Each is refused, or waits.
+        settled = lambda: sum(one.done() for one in waiting) + open_requests(store) > attackers
+        until(settled, "some requests have not arrived")
+        refused = [one.result() for one in waiting if one.done()]
+        assert attackers - 2 * 16 <= len(refused) < attackers
+        for answer in refused:
+            expect_refusal(answer, 429, "TOO_MANY_REQUESTS")
+        for _ in range(8):
+            expect(store.admin.get("/events?wait_seconds=1&type=bucket.deleted"), 200)
+        assert store.stop() == 0
 
 
 # Keeping

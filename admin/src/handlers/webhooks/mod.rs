@@ -10,6 +10,7 @@ use cairn_api::{
     BucketName, CreateWebhook, RotateSecret, RotatedSecret, SetStatus, Time, UpdateWebhook, WebhookList,
 };
 use cairn_engine::EventType;
+use cairn_identity::Role;
 use cairn_webhooks::{
     NewWebhook, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Webhook, WebhookChange, WebhookId, Webhooks,
 };
@@ -48,14 +49,32 @@ impl Call<'_, '_> {
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let webhooks = call.webhooks()?.list();
-    Reply::json(StatusCode::OK, &WebhookList { webhooks: webhooks.iter().map(webhook_body).collect() })
+    Reply::json(
+        StatusCode::OK,
+        &WebhookList {
+            webhooks: webhooks
+                .iter()
+                .map(|webhook| readable_body(&call, webhook))
+                .collect::<Result<_, _>>()?,
+        },
+    )
 }
 
 /// `GET /api/v1/webhooks/{id}`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let webhook = call.webhooks()?.get(call.webhook_id()?).ok_or(AdminError::WebhookNotFound)?;
-    Reply::json(StatusCode::OK, &webhook_body(&webhook))
+    Reply::json(StatusCode::OK, &readable_body(&call, &webhook)?)
+}
+
+/// Returns the body of a webhook for a caller of any role. Path and query of the target often contain a secret of the receiver.
+/// So only those who may change the webhook see them.
+fn readable_body(call: &Call<'_, '_>, webhook: &Webhook) -> Result<cairn_api::Webhook, AdminError> {
+    let mut body = webhook_body(webhook);
+    if call.caller()?.role != Role::SystemAdmin {
+        body.target_url = webhook.masked_target().into();
+    }
+    Ok(body)
 }
 
 /// `POST /api/v1/webhooks`. Only this response contains the signing secret.
@@ -81,10 +100,8 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// Returns the audit detail of a webhook. The path and the query of its target may be confidential.
 fn described(webhook: &Webhook) -> String {
-    let (scheme, rest) = webhook.target_url.split_once("://").unwrap_or_default();
-    let host = rest.split(['/', '?']).next().unwrap_or_default();
     let types: Vec<_> = webhook.event_types.iter().map(|kind| kind.name()).collect();
-    let mut detail = format!("{} to {scheme}://{host}", types.join(", "));
+    let mut detail = format!("{} to {}", types.join(", "), webhook.target_origin());
     if let Some(bucket) = &webhook.bucket_filter {
         detail.push_str(&format!(", bucket {bucket}"));
     }
