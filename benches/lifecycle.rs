@@ -5,7 +5,9 @@
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that prints its figures")]
 
 use cairn_benches::{Bench, put};
-use cairn_engine::{BucketChange, LifecycleChange, LifecycleOptions, LifecycleRule, RuleId, Tags};
+use cairn_engine::{
+    BucketChange, FilterForm, LifecycleChange, LifecycleOptions, LifecycleRule, RuleId, Tags,
+};
 use cairn_fixtures::ManualClock;
 use cairn_model::Timestamp;
 use std::cell::{Cell, RefCell};
@@ -103,10 +105,12 @@ fn main() {
         s3_id: None,
         prefix: String::new(),
         tags: Tags::default(),
+        form: FilterForm::default(),
         expiration_days: Some(1),
         noncurrent_days: None,
         newer_noncurrent_versions: 0,
         expired_delete_markers: false,
+        abort_uploads_days: None,
         is_enabled: true,
         created_at: Timestamp(1),
     };

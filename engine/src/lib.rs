@@ -95,7 +95,9 @@ pub use types::disk_state::DiskState;
 pub use types::event::{
     Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,
 };
-pub use types::lifecycle::{DayLength, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole};
+pub use types::lifecycle::{
+    DayLength, FilterForm, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole,
+};
 pub use types::lifecycle_status::{
     LifecyclePreview, LifecycleStatus, PlannedAction, PlannedRemoval, RuleCounts, RuleStatus,
 };

@@ -358,8 +358,8 @@ pub(crate) const EXPIRE_COMMAND_VERSIONS_BUSY: usize = 16;
 pub(crate) const UPCOMING_ENTRIES_MAX: usize = 256;
 /// Records of versions that are read for the next due times of all rules of a bucket with tags: a few milliseconds.
 pub(crate) const UPCOMING_RECORDS_MAX: usize = 4096;
-/// Most versions that a preview of a lifecycle rule reads.
-pub(crate) const PREVIEW_VERSIONS_MAX: u64 = 10_000_000;
+/// Most versions, uploads and parts that a preview of a lifecycle rule reads.
+pub(crate) const PREVIEW_RECORDS_MAX: u64 = 10_000_000;
 /// Longest time of a preview. Clients wait for it.
 pub(crate) const PREVIEW_TIME_MAX: Duration = Duration::from_secs(20);
 /// Most versions that a preview names.

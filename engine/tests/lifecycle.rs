@@ -1,13 +1,14 @@
 //! Lifecycle rules: due index, removals in all states of a bucket, locks, status, previews, restarts.
 
-use crate::support::{folder, get, key, name, options, put, until, with_engine_on};
+use crate::support::{fill, folder, get, key, name, options, put, until, with_engine_on};
 use cairn_engine::{
-    Bucket, BucketChange, BucketSettings, DayLength, DeleteOptions, Engine, EngineError, EventQuery,
-    EventType, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions, Origin, PlannedAction,
-    Retention, RetentionMode, RuleId, StoreOptions, Tags, Versioning, WriteCondition,
+    Bucket, BucketChange, BucketSettings, CompleteUpload, DayLength, DeleteOptions, Engine, EngineError,
+    EventQuery, EventType, FilterForm, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions,
+    NewUpload, Origin, PlannedAction, PutPart, Retention, RetentionMode, RuleId, StoreOptions, Tags,
+    Versioning, WriteCondition, md5_digest,
 };
 use cairn_fixtures::ManualClock;
-use cairn_model::{ObjectKey, Timestamp, VersionName};
+use cairn_model::{ObjectKey, Timestamp, UploadId, VersionName};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,10 +38,12 @@ fn rule(prefix: &str) -> LifecycleRule {
         s3_id: None,
         prefix: prefix.to_owned(),
         tags: Tags::default(),
+        form: FilterForm::default(),
         expiration_days: None,
         noncurrent_days: None,
         newer_noncurrent_versions: 0,
         expired_delete_markers: false,
+        abort_uploads_days: None,
         is_enabled: true,
         created_at: Timestamp(START),
     }
@@ -431,6 +434,84 @@ fn preview_says_what_a_rule_would_do_and_changes_nothing() {
         add(&engine, &bucket, &rule).await;
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.expired_objects, counts.noncurrent_versions_removed), (300, 1));
+    });
+}
+
+async fn begin_upload(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &str, parts: &[usize]) -> UploadId {
+    let object = key(object);
+    let upload = engine.create_upload(bucket, &object, NewUpload::default()).await.expect("begun").id;
+    for (number, size) in (1..).zip(parts) {
+        let mut writer = engine.write_payload(bucket, &object, *size as u64).await.expect("staged");
+        fill(&mut writer, &vec![7; *size]).await.expect("filled");
+        let payload = writer.finish().await.expect("finished");
+        let (bucket, key) = (Arc::clone(bucket), object.clone());
+        let part = PutPart { bucket, key, upload, number, payload, checksum: None };
+        engine.put_part(part).await.expect("uploaded");
+    }
+    upload
+}
+
+/// A rule that only aborts uploads acts on those that its prefix matches, also on those from before the rule and a restart.
+#[test]
+fn uploads_are_aborted_when_they_are_due_and_not_before() {
+    let folder = folder();
+    let clock = clock_at_start();
+    let time = Arc::clone(&clock);
+    let rule = LifecycleRule { prefix: "logs/".into(), abort_uploads_days: Some(2), ..rule("") };
+    let added = rule.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        begin_upload(&engine, &bucket, "logs/before", &[100, 20]).await;
+        begin_upload(&engine, &bucket, "data/before", &[100]).await;
+        add(&engine, &bucket, &added).await;
+        engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_clean(&engine);
+        write(&engine, &bucket, "logs/object", 5).await;
+        begin_upload(&engine, &bucket, "logs/after", &[1 << 20]).await;
+        let ended = begin_upload(&engine, &bucket, "logs/ended", &[10]).await;
+        engine.abort_upload(&bucket, &key("logs/ended"), ended, Origin::default()).await.expect("aborted");
+        let completed = begin_upload(&engine, &bucket, "logs/done", &[10]).await;
+        let complete = CompleteUpload {
+            bucket: Arc::clone(&bucket),
+            key: key("logs/done"),
+            upload: completed,
+            parts: vec![(1, md5_digest(&[7; 10]))],
+            checksums: Vec::new(),
+            condition: WriteCondition::default(),
+            origin: Origin::default(),
+        };
+        engine.complete_upload(complete).await.expect("completed");
+        assert_clean(&engine);
+        // Older than two days, but the midnight has not come.
+        pass_days(&time, 2);
+        begin_upload(&engine, &bucket, "logs/young", &[1]).await;
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.examined, bucket.usage().uploads), (0, 4));
+        let status = engine.store().lifecycle_rule_status(added.id);
+        assert_eq!(status.next_due_at, Some(Timestamp(START + 3 * DAY)));
+        let due = engine.store().abort_of(&bucket, "logs/after", Timestamp(START + 1));
+        assert_eq!(due, Some((Timestamp(START + 3 * DAY), added.id.to_string())));
+        assert_eq!(engine.store().abort_of(&bucket, "data/after", Timestamp(START + 1)), None);
+    });
+    let time = Arc::clone(&clock);
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = engine.store().bucket(&name("bucket")).expect("there");
+        assert_clean(&engine);
+        pass_days(&time, 1);
+        let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
+        assert_eq!((preview.multipart_uploads, preview.multipart_bytes), (2, 120 + (1 << 20)));
+        assert_eq!((preview.current_objects, preview.is_complete), (0, true));
+        assert_eq!(preview.next_due_at, Some(Timestamp(START + 5 * DAY)));
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.examined, counts.multipart_uploads_aborted), (2, 2));
+        assert_eq!(counts.bytes_freed, 120 + (1 << 20));
+        assert_eq!((bucket.usage().uploads, bucket.usage().versions), (2, 2));
+        assert_clean(&engine);
+        let events = engine.store().events(&EventQuery::default()).expect("reads").events;
+        let last = events.last().expect("an event");
+        assert_eq!((last.kind, &*last.principal), (EventType::MultipartAborted, "lifecycle"));
+        assert_eq!(last.lifecycle_rule.as_deref(), Some(&*rule.id.to_string()));
+        assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
     });
 }
 

@@ -6,8 +6,8 @@ use cairn_engine::limits::{
     TAG_KEY_UNITS_MAX, TAG_VALUE_UNITS_MAX,
 };
 use cairn_engine::{
-    Bucket, BucketChange, EngineError, InvalidTags, LifecycleChange, LifecyclePreview, LifecycleRule,
-    PlannedAction, PlannedRemoval, RuleId, RuleStatus, Store, Tags,
+    Bucket, BucketChange, EngineError, FilterForm, InvalidTags, LifecycleChange, LifecyclePreview,
+    LifecycleRule, PlannedAction, PlannedRemoval, RuleId, RuleStatus, Store, Tags,
 };
 use cairn_model::{Clock, OBJECT_KEY_BYTES_MAX, SystemClock, Timestamp};
 use http::StatusCode;
@@ -56,10 +56,12 @@ fn rule_of(
         s3_id: None,
         prefix: request.prefix,
         tags: tags(request.tags.unwrap_or_default())?,
+        form: FilterForm::default(),
         expiration_days: days("expiration", request.expiration)?,
         noncurrent_days: days("noncurrent_version_expiration", request.noncurrent_version_expiration)?,
         newer_noncurrent_versions: request.newer_noncurrent_versions.unwrap_or_default(),
         expired_delete_markers: request.expired_delete_markers.unwrap_or_default(),
+        abort_uploads_days: None,
         is_enabled: request.enabled.unwrap_or(true),
         created_at,
     };
@@ -188,8 +190,8 @@ pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
     let (bucket, id) = (call.bucket()?, rule_id(&call, "rule_id")?);
     let request: SetLifecycleRule = call.json().await?;
     let found = bucket.settings().lifecycle.as_ref().and_then(|rules| rules.get(id).cloned());
-    let LifecycleRule { created_at, s3_id, .. } = found.ok_or(AdminError::LifecycleRuleNotFound)?;
-    let rule = LifecycleRule { s3_id, ..rule_of(request, id, created_at)? };
+    let found = found.ok_or(AdminError::LifecycleRuleNotFound)?;
+    let rule = rule_of(request, id, found.created_at)?.in_place_of(&found);
     let store = call.store()?;
     change(store, &bucket, LifecycleChange::Replace(rule.clone())).await?;
     Ok(Reply::json(StatusCode::OK, &rule_body(store, &rule))?.detail(describe(&rule)))

@@ -1,15 +1,18 @@
 //! The due index: since when each version has had its role, in order of time (tables `due` and `due_state`).
 //!
 //! ```text
-//! due        key   u64 bucket id · u8 role (0 current, 1 non-current, 2 lone delete marker) · u64 since when, milliseconds
-//!                  since the Unix epoch · u64 sequence of the version; all big-endian
+//! due        key   u64 bucket id · u8 role (0 current, 1 non-current, 2 lone delete marker, 3 unfinished upload) · u64 since
+//!                  when, milliseconds since the Unix epoch · u64 sequence of the version, or id of the upload; all big-endian
 //!            body  the object key
 //! due_state  key   u64 bucket id, big-endian
-//!            body  u8 state: 1 building, 2 complete, 3 removing; when building the key in `objects` of the last version that
-//!                  is in the index, or nothing
+//!            body  version 2: u8 state: 1 building the entries of versions, 2 complete, 3 removing, 4 building the entries of
+//!                  uploads; when building the key in `objects` or `uploads` of the last one in the index, or nothing
 //! ```
-//! A current object has its role since it was written, a non-current version since the next newer version was written, and a
-//! lone delete marker since it was written. The index knows nothing of rules, so that a change of rules changes no entry.
+//! A current object has its role since it was written, a non-current version since the next newer version was written, a lone
+//! delete marker since it was written, and an upload since it was begun. The index knows nothing of rules, so that a change of
+//! rules changes no entry.
+//!
+//! In version 1 of the state, an index had no entries of uploads. A complete one lacks only these.
 
 use crate::types::lifecycle::VersionRole;
 use cairn_model::{Timestamp, VersionId};
@@ -17,12 +20,13 @@ use cairn_model::{Timestamp, VersionId};
 /// Version byte of an entry.
 pub(crate) const DUE_RECORD_VERSION: u8 = 1;
 /// Version byte of a state.
-pub(crate) const DUE_STATE_VERSION: u8 = 1;
+pub(crate) const DUE_STATE_VERSION: u8 = 2;
 const KEY_BYTES: usize = 8 + 1 + 8 + 8;
 
 const BUILDING: u8 = 1;
 const COMPLETE: u8 = 2;
 const REMOVING: u8 = 3;
+const BUILDING_UPLOADS: u8 = 4;
 
 /// An entry of the due index, without the object key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,6 +35,7 @@ pub(crate) struct DueKey {
     pub(crate) bucket: u64,
     pub(crate) role: VersionRole,
     pub(crate) since: Timestamp,
+    /// Of an upload its id, which has the same form.
     pub(crate) version: VersionId,
 }
 
@@ -63,7 +68,9 @@ impl DueKey {
 pub(crate) enum DueState {
     /// The index has the versions whose key in `objects` is this or less.
     Building(Vec<u8>),
-    /// The index has all versions.
+    /// The index has all versions, and the uploads whose key in `uploads` is this or less.
+    BuildingUploads(Vec<u8>),
+    /// The index has all versions and uploads.
     Complete,
     /// The index is being removed. It is no longer changed otherwise.
     Removing,
@@ -74,14 +81,24 @@ impl DueState {
     pub(crate) fn has(&self, version: &[u8]) -> bool {
         match self {
             Self::Building(last) => version <= &last[..],
-            Self::Complete => true,
+            Self::BuildingUploads(_) | Self::Complete => true,
             Self::Removing => false,
+        }
+    }
+
+    /// Returns whether the index has the unfinished upload with this key in `uploads`.
+    pub(crate) fn has_upload(&self, upload: &[u8]) -> bool {
+        match self {
+            Self::BuildingUploads(last) => upload <= &last[..],
+            Self::Complete => true,
+            Self::Building(_) | Self::Removing => false,
         }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Self::Building(last) => [&[BUILDING], &last[..]].concat(),
+            Self::BuildingUploads(last) => [&[BUILDING_UPLOADS], &last[..]].concat(),
             Self::Complete => vec![COMPLETE],
             Self::Removing => vec![REMOVING],
         }
@@ -90,9 +107,11 @@ impl DueState {
     /// Decodes the body of a state. Returns `None` if it is invalid.
     pub(crate) fn decode(version: u8, body: &[u8]) -> Option<Self> {
         match (version, body.split_first()?) {
-            (DUE_STATE_VERSION, (&BUILDING, last)) => Some(Self::Building(last.to_vec())),
+            (1 | DUE_STATE_VERSION, (&BUILDING, last)) => Some(Self::Building(last.to_vec())),
+            (1, (&COMPLETE, [])) => Some(Self::BuildingUploads(Vec::new())),
             (DUE_STATE_VERSION, (&COMPLETE, [])) => Some(Self::Complete),
-            (DUE_STATE_VERSION, (&REMOVING, [])) => Some(Self::Removing),
+            (1 | DUE_STATE_VERSION, (&REMOVING, [])) => Some(Self::Removing),
+            (DUE_STATE_VERSION, (&BUILDING_UPLOADS, last)) => Some(Self::BuildingUploads(last.to_vec())),
             _ => None,
         }
     }
@@ -125,11 +144,29 @@ mod tests {
     fn states_decode_to_what_was_encoded_and_unknown_ones_are_refused() {
         let building = DueState::Building(b"key".to_vec());
         assert_eq!(building.encode(), b"\x01key");
-        for state in [building, DueState::Building(Vec::new()), DueState::Complete, DueState::Removing] {
-            assert_eq!(DueState::decode(1, &state.encode()), Some(state));
+        let uploads = DueState::BuildingUploads(b"up".to_vec());
+        assert_eq!(uploads.encode(), b"\x04up");
+        let states =
+            [building, DueState::Building(Vec::new()), uploads, DueState::Complete, DueState::Removing];
+        for state in states {
+            assert_eq!(DueState::decode(2, &state.encode()), Some(state));
         }
-        for (version, body) in [(2, &[COMPLETE][..]), (1, &[]), (1, &[9]), (1, &[COMPLETE, 0])] {
+        for (version, body) in
+            [(3, &[COMPLETE][..]), (2, &[]), (2, &[9]), (2, &[COMPLETE, 0]), (1, b"\x04up")]
+        {
             assert_eq!(DueState::decode(version, body), None);
+        }
+    }
+
+    /// The golden bytes of version 1, whose indexes had no uploads.
+    #[test]
+    fn complete_index_of_version_1_lacks_uploads() {
+        for (body, expected) in [
+            (&b"\x01key"[..], DueState::Building(b"key".to_vec())),
+            (b"\x02", DueState::BuildingUploads(Vec::new())),
+            (b"\x03", DueState::Removing),
+        ] {
+            assert_eq!(DueState::decode(1, body), Some(expected));
         }
     }
 
@@ -139,5 +176,8 @@ mod tests {
         assert!(building.has(b"a") && building.has(b"b") && !building.has(b"c"));
         assert!(!DueState::Building(Vec::new()).has(b"a"), "nothing yet");
         assert!(DueState::Complete.has(b"c") && !DueState::Removing.has(b"a"));
+        let uploads = DueState::BuildingUploads(b"b".to_vec());
+        assert!(uploads.has(b"c") && uploads.has_upload(b"b") && !uploads.has_upload(b"c"));
+        assert!(DueState::Complete.has_upload(b"c") && !building.has_upload(b"a"));
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Version 1 had no versions, uploads and bucket settings. Version 2 had no directory of accounts. Version 3 had no events,
 /// webhooks and lifecycle rules. Version 4 had no shares and embeds. Version 5 had no tags, version 6 no lifecycle
 /// rules with tags. Version 7 had no commit logs, version 8 no locations of buckets. Version 9 had only five checksum
-/// algorithms and no encryption of buckets.
+/// algorithms, no encryption of buckets, no restrictions of policies and no lifecycle rules about uploads.
 pub const FORMAT_VERSION: u32 = 10;
 /// Folders of environments in the store that other crates create, each with the first format version whose stores have it: the
 /// audit trail, the directory of accounts, webhooks, shares and embeds.

@@ -50,6 +50,14 @@ pub(crate) fn encode(
     encode_attributes(out, &upload.attributes)
 }
 
+/// Decodes when an upload was begun, and nothing else.
+pub(crate) fn decode_initiated(version: u8, body: &[u8]) -> Result<Timestamp, InvalidRecord> {
+    if version != UPLOAD_RECORD_VERSION {
+        return Err(InvalidRecord("its version is unknown"));
+    }
+    Ok(Timestamp(Cursor(body).u64()?))
+}
+
 /// Decodes a body.
 pub(crate) fn decode(version: u8, body: &[u8], id: UploadId) -> Result<UploadInfo, InvalidRecord> {
     if version != UPLOAD_RECORD_VERSION {

@@ -71,7 +71,7 @@ pub(super) fn read_due_page(
         let judged = match role {
             VersionRole::Current if depends_on_tags => judge(&txn, slice, query, &object, key)?,
             VersionRole::Noncurrent => judge(&txn, slice, query, &object, key)?,
-            VersionRole::Current | VersionRole::LoneMarker => Judgement::Due,
+            VersionRole::Current | VersionRole::LoneMarker | VersionRole::UnfinishedUpload => Judgement::Due,
         };
         match judged {
             Judgement::Due => {

@@ -23,8 +23,9 @@ use std::time::Instant;
 const PRINCIPAL: &str = "lifecycle";
 
 /// Non-current versions come first, so that a run does what a preview of the same moment says: a marker over a current object
-/// makes one more version non-current. Lone markers come last, because a removal can leave one.
-const ORDER: [VersionRole; 3] = [VersionRole::Noncurrent, VersionRole::Current, VersionRole::LoneMarker];
+/// makes one more version non-current. Lone markers come last, because a removal can leave one. Uploads depend on nothing.
+const ORDER: [VersionRole; 4] =
+    [VersionRole::UnfinishedUpload, VersionRole::Noncurrent, VersionRole::Current, VersionRole::LoneMarker];
 
 /// The state of a run.
 pub(super) struct Run<'w> {

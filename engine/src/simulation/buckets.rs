@@ -5,7 +5,7 @@ use crate::simulation::violation::{Violation, ViolationKind};
 use crate::store::Store;
 use crate::types::bucket::{Bucket, BucketSettings, Versioning};
 use crate::types::event::Origin;
-use crate::types::lifecycle::{LifecycleRule, LifecycleRules, RuleId};
+use crate::types::lifecycle::{FilterForm, LifecycleRule, LifecycleRules, RuleId};
 use crate::types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 use crate::types::tags::Tags;
 use cairn_model::{BucketName, Clock, Timestamp};
@@ -58,10 +58,12 @@ fn rules() -> LifecycleRules {
         s3_id: None,
         prefix: "task".to_owned(),
         tags: Tags::default(),
+        form: FilterForm::default(),
         expiration_days: Some(1),
         noncurrent_days: Some(1),
         newer_noncurrent_versions: 0,
         expired_delete_markers: true,
+        abort_uploads_days: Some(1),
         is_enabled: true,
         created_at: StoppedClock::NOW,
     };
@@ -70,6 +72,7 @@ fn rules() -> LifecycleRules {
         prefix: String::new(),
         tags: Tags::of_record(vec![("no".to_owned(), "version".to_owned())]),
         expired_delete_markers: false,
+        abort_uploads_days: None,
         ..rule.clone()
     };
     LifecycleRules(vec![rule, tagged])

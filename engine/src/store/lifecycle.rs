@@ -75,6 +75,16 @@ impl Store {
         expires.map(|(due, rule)| (due, rule.id_in_s3()))
     }
 
+    /// Returns when an upload that was begun at `initiated` is aborted, and the id in S3 of the rule. `None` if no rule is
+    /// about it.
+    #[must_use]
+    pub fn abort_of(&self, bucket: &Bucket, key: &str, initiated: Timestamp) -> Option<(Timestamp, String)> {
+        let settings = bucket.settings();
+        let rules = settings.lifecycle.as_ref()?;
+        let aborted = rules.abort_of(key.as_bytes(), initiated, self.background.lifecycle.day());
+        aborted.map(|(due, rule)| (due, rule.id_in_s3()))
+    }
+
     /// Saves what has changed since the last time, and the time if it is trusted. Durable when this returns.
     pub(crate) async fn save_lifecycle(&self, trusted_time: Option<Timestamp>) -> Result<(), EngineError> {
         let counts: Vec<_> = {

@@ -93,11 +93,13 @@ pub enum VersionRole {
     Noncurrent,
     /// A delete marker that is the key's only version.
     LoneMarker,
+    /// An unfinished multipart upload, which is no version yet.
+    UnfinishedUpload,
 }
 
 impl VersionRole {
     /// All roles, in the order of their numbers on disk.
-    pub const ALL: [Self; 3] = [Self::Current, Self::Noncurrent, Self::LoneMarker];
+    pub const ALL: [Self; 4] = [Self::Current, Self::Noncurrent, Self::LoneMarker, Self::UnfinishedUpload];
 
     /// Returns the number on disk.
     pub(crate) const fn number(self) -> u8 {
@@ -105,11 +107,51 @@ impl VersionRole {
             Self::Current => 0,
             Self::Noncurrent => 1,
             Self::LoneMarker => 2,
+            Self::UnfinishedUpload => 3,
         }
     }
 
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.number() == number)
+    }
+}
+
+/// How S3 clients see the prefix and the tags of a rule: in the form in which one of them wrote these.
+///
+/// Terraform and others compare what they read with what they wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FilterForm {
+    /// The shortest filter: one `Prefix` or one `Tag`, and `And` around several of them.
+    #[default]
+    Shortest,
+    /// A filter without anything in it.
+    Empty,
+    /// A `Prefix` of the rule itself, and no filter.
+    RulePrefix,
+    /// `And` around a single prefix or tag.
+    And,
+    /// `And` around an empty prefix and tags.
+    AndEmptyPrefix,
+}
+
+impl FilterForm {
+    /// All forms, in the order of their numbers on disk.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Shortest, Self::Empty, Self::RulePrefix, Self::And, Self::AndEmptyPrefix];
+
+    /// Returns the number on disk.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Shortest => 0,
+            Self::Empty => 1,
+            Self::RulePrefix => 2,
+            Self::And => 3,
+            Self::AndEmptyPrefix => 4,
+        }
+    }
+
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.number() == number)
     }
 }
 
@@ -124,6 +166,8 @@ pub struct LifecycleRule {
     pub prefix: String,
     /// The rule is about versions that have all of these tags. Delete markers have no tags.
     pub tags: Tags,
+    /// The form in which S3 clients see both.
+    pub form: FilterForm,
     /// Age in days at which current objects expire.
     pub expiration_days: Option<u32>,
     /// Days after which non-current versions are removed, from when they became non-current.
@@ -132,6 +176,8 @@ pub struct LifecycleRule {
     pub newer_noncurrent_versions: u32,
     /// Whether delete markers that are a key's only version are removed at once.
     pub expired_delete_markers: bool,
+    /// Days after which unfinished uploads are aborted, from when they were begun. Not in a rule with tags.
+    pub abort_uploads_days: Option<u32>,
     /// Whether the rule acts.
     pub is_enabled: bool,
     /// When the rule was created.
@@ -150,7 +196,24 @@ impl LifecycleRule {
             VersionRole::LoneMarker if !self.tags.is_empty() => None,
             VersionRole::LoneMarker if self.expired_delete_markers => Some(since),
             VersionRole::LoneMarker => self.expiration_days.map(|days| day.due_at(since, days)),
+            VersionRole::UnfinishedUpload => self.upload_days().map(|days| day.due_at(since, days)),
         }
+    }
+
+    /// Returns the days after which uploads are aborted. An upload is no version, so no tag selects it.
+    fn upload_days(&self) -> Option<u32> {
+        self.abort_uploads_days.filter(|_| self.tags.is_empty())
+    }
+
+    /// Returns whether the rule does anything to versions, and not only to unfinished uploads.
+    pub(crate) const fn acts_on_versions(&self) -> bool {
+        self.expiration_days.is_some() || self.noncurrent_days.is_some() || self.expired_delete_markers
+    }
+
+    /// Returns whether the rule has an action.
+    #[must_use]
+    pub const fn has_action(&self) -> bool {
+        self.acts_on_versions() || self.abort_uploads_days.is_some()
     }
 
     /// Returns the latest beginning of a role that the rule considers due at `now`. `None` if nothing is due.
@@ -160,6 +223,7 @@ impl LifecycleRule {
             VersionRole::LoneMarker if self.expired_delete_markers => return Some(now),
             VersionRole::Current | VersionRole::LoneMarker => self.expiration_days,
             VersionRole::Noncurrent => self.noncurrent_days,
+            VersionRole::UnfinishedUpload => self.upload_days(),
         };
         day.latest_due(now, days?)
     }
@@ -168,6 +232,14 @@ impl LifecycleRule {
     #[must_use]
     pub fn id_in_s3(&self) -> String {
         self.s3_id.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
+    /// Returns the rule as it becomes when it replaces another one.
+    #[must_use]
+    pub fn in_place_of(self, before: &Self) -> Self {
+        let is_same_filter = self.prefix == before.prefix && self.tags == before.tags;
+        let form = if is_same_filter { before.form } else { self.form };
+        Self { created_at: before.created_at, s3_id: before.s3_id.clone(), form, ..self }
     }
 
     /// Returns whether the rule is about a version with these tags. The key is not considered.
@@ -238,6 +310,18 @@ impl LifecycleRules {
         due.min_by_key(|(due, _)| *due)
     }
 
+    /// Returns the rule that aborts an upload of a key first, and when, given when the upload was begun.
+    #[must_use]
+    pub fn abort_of<'r>(
+        &'r self,
+        key: &'r [u8],
+        initiated: Timestamp,
+        day: DayLength,
+    ) -> Option<(Timestamp, &'r LifecycleRule)> {
+        let role = (VersionRole::UnfinishedUpload, initiated);
+        self.due(key, role, day, Timestamp(u64::MAX)).min_by_key(|(due, _)| *due)
+    }
+
     /// Returns the latest beginning of a role that some enabled rule considers due at `now`.
     pub(crate) fn latest_due(&self, role: VersionRole, now: Timestamp, day: DayLength) -> Option<Timestamp> {
         let enabled = self.0.iter().filter(|rule| rule.is_enabled);
@@ -250,7 +334,7 @@ impl LifecycleRules {
 pub enum LifecycleChange {
     /// Adds a rule.
     Add(LifecycleRule),
-    /// Replaces the rule with the same id. Its creation time and its id in S3 stay.
+    /// Replaces the rule with the same id. Its creation time and its id in S3 stay, and its form if prefix and tags do.
     Replace(LifecycleRule),
     /// Replaces all rules. One with the id in S3 of an earlier rule keeps that rule's id and creation time.
     ReplaceAll(Vec<LifecycleRule>),
@@ -278,8 +362,7 @@ impl LifecycleChange {
             Self::Add(rule) => rules.push(rule),
             Self::Replace(rule) => {
                 let at = place(&rules, rule.id)?;
-                let (created_at, s3_id) = (rules[at].created_at, rules[at].s3_id.take());
-                rules[at] = LifecycleRule { created_at, s3_id, ..rule };
+                rules[at] = rule.in_place_of(&rules[at]);
             }
             Self::ReplaceAll(new) if new.len() > LIFECYCLE_RULES_MAX => {
                 return Err(EngineError::TooManyLifecycleRules);
@@ -305,7 +388,7 @@ impl LifecycleChange {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{DayLength, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole};
+    use super::{DayLength, FilterForm, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole};
     use crate::error::EngineError;
     use crate::limits::LIFECYCLE_RULES_MAX;
     use crate::types::tags::Tags;
@@ -321,10 +404,12 @@ pub(crate) mod tests {
             s3_id: None,
             prefix: prefix.to_owned(),
             tags: Tags::default(),
+            form: FilterForm::default(),
             expiration_days: expiration,
             noncurrent_days: noncurrent,
             newer_noncurrent_versions: 0,
             expired_delete_markers: false,
+            abort_uploads_days: None,
             is_enabled: true,
             created_at: Timestamp(1),
         }

@@ -6,7 +6,7 @@ use cairn_model::{Timestamp, VersionName};
 /// What a rule has done since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCounts {
-    /// Versions that were due, and examined.
+    /// Versions and uploads that were due, and examined.
     pub examined: u64,
     /// Current objects that expired: removed, or hidden by a delete marker.
     pub expired_objects: u64,
@@ -18,15 +18,17 @@ pub struct RuleCounts {
     pub delete_markers_removed: u64,
     /// Versions that were skipped because they are locked; once for each run.
     pub skipped_locked: u64,
-    /// Versions that could not be removed.
+    /// Versions and uploads that could not be removed.
     pub failed: u64,
-    /// Bytes of the versions that were removed.
+    /// Bytes of the versions that were removed, and of the parts of the uploads that were aborted.
     pub bytes_freed: u64,
+    /// Unfinished uploads that were aborted.
+    pub multipart_uploads_aborted: u64,
 }
 
 impl RuleCounts {
     /// Number of counters.
-    pub(crate) const COUNTERS: usize = 8;
+    pub(crate) const COUNTERS: usize = 9;
 
     /// Returns the counters in the order of the record.
     pub(crate) const fn counters(&self) -> [u64; Self::COUNTERS] {
@@ -39,6 +41,7 @@ impl RuleCounts {
             self.skipped_locked,
             self.failed,
             self.bytes_freed,
+            self.multipart_uploads_aborted,
         ]
     }
 
@@ -53,6 +56,7 @@ impl RuleCounts {
             skipped_locked,
             failed,
             bytes_freed,
+            multipart_uploads_aborted,
         ] = counters;
         Self {
             examined,
@@ -63,6 +67,7 @@ impl RuleCounts {
             skipped_locked,
             failed,
             bytes_freed,
+            multipart_uploads_aborted,
         }
     }
 
@@ -155,7 +160,7 @@ pub struct PlannedRemoval {
 /// What a rule would do now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifecyclePreview {
-    /// Whether all versions were examined.
+    /// Whether all versions and uploads were examined.
     pub is_complete: bool,
     /// Current objects that would expire.
     pub current_objects: u64,
@@ -169,6 +174,10 @@ pub struct LifecyclePreview {
     pub delete_markers: u64,
     /// Versions that are due but locked. They are not among the others.
     pub locked: u64,
+    /// Unfinished uploads that would be aborted.
+    pub multipart_uploads: u64,
+    /// Bytes of their parts.
+    pub multipart_bytes: u64,
     /// When something is due next.
     pub next_due_at: Option<Timestamp>,
     /// Some of the versions.

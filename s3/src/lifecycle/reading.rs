@@ -10,7 +10,7 @@ use crate::xml::reader::Element;
 use cairn_engine::limits::{
     LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX, OBJECT_TAGS_MAX,
 };
-use cairn_engine::{InvalidTags, LifecycleRule, RuleId, Tags};
+use cairn_engine::{FilterForm, InvalidTags, LifecycleRule, RuleId, Tags};
 use cairn_model::{OBJECT_KEY_BYTES_MAX, Timestamp};
 use std::collections::HashSet;
 
@@ -115,10 +115,12 @@ fn read_rule(element: &Element, now: Timestamp) -> S3Result<LifecycleRule> {
         s3_id,
         prefix,
         tags,
+        form: FilterForm::default(),
         expiration_days,
         noncurrent_days,
         newer_noncurrent_versions,
         expired_delete_markers,
+        abort_uploads_days: None,
         is_enabled,
         created_at: now,
     })

@@ -3,7 +3,7 @@
 use super::{MARKERS_SUFFIX, document};
 use crate::lifecycle::reading;
 use crate::xml::reader::parse;
-use cairn_engine::{LifecycleRule, RuleId, Tags};
+use cairn_engine::{FilterForm, LifecycleRule, RuleId, Tags};
 use cairn_model::Timestamp;
 
 const NOW: Timestamp = Timestamp(1_795_000_000_000);
@@ -187,10 +187,12 @@ fn rule() -> LifecycleRule {
         s3_id: None,
         prefix: String::new(),
         tags: Tags::default(),
+        form: FilterForm::default(),
         expiration_days: Some(3),
         noncurrent_days: None,
         newer_noncurrent_versions: 0,
         expired_delete_markers: false,
+        abort_uploads_days: None,
         is_enabled: true,
         created_at: NOW,
     }

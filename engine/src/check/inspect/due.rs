@@ -1,16 +1,19 @@
-//! Compares the due index with the versions that it is about.
+//! Compares the due index with the versions and uploads that it is about.
 //!
 //! Entry and version are compared in the same snapshot, in both directions: each version that the index should have has its
-//! entry, and each entry is about the role that its version has.
+//! entry, and each entry is about the role that its version has. The same is done with uploads.
 
 use super::FindingKind;
 use crate::error::EngineError;
 use crate::format::due_record::{DueKey, DueState};
 use crate::format::keys;
+use crate::format::upload_record;
 use crate::slice::due_states::DueStateMap;
 use crate::slice::tables::Tables;
 use crate::slice::version_chain::{ChainedVersion, VersionChain};
+use crate::types::lifecycle::VersionRole;
 use cairn_lmdb::{ReadTxn, Record};
+use cairn_model::{Timestamp, UploadId, VersionId};
 
 /// The inconsistency, if there is one.
 type CheckResult = Result<Option<(FindingKind, &'static str)>, EngineError>;
@@ -42,6 +45,46 @@ pub(super) fn check_indexed(
     }
 }
 
+/// Checks that an unfinished upload has its entry, if the index should have it.
+pub(super) fn check_indexed_upload(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    states: &DueStateMap,
+    key: &[u8],
+    since: Timestamp,
+) -> CheckResult {
+    let Some((bucket, object, id)) = keys::decode_upload(key) else { return Ok(None) };
+    if !states.get(&bucket).is_some_and(|state| state.has_upload(key)) {
+        return Ok(None);
+    }
+    let entry = DueKey { bucket, role: VersionRole::UnfinishedUpload, since, version: VersionId(id.0) };
+    match txn.get(tables.due, &entry.encode())? {
+        Some(found) if found.body == object => Ok(None),
+        _ => mismatch("the due index has no entry for it"),
+    }
+}
+
+/// Checks that an entry is about an upload that was begun then, if the index should have it.
+fn check_upload_entry(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    state: Option<&DueState>,
+    versions: &[u8],
+    entry: &DueKey,
+) -> CheckResult {
+    let key = keys::with_upload(versions, UploadId(entry.version.0));
+    if !state.is_some_and(|state| state.has_upload(&key)) {
+        return mismatch("the due index has an entry of an upload that it should not have yet");
+    }
+    let Some(record) = txn.get(tables.uploads, &key)? else {
+        return mismatch("an entry of the due index is about no upload");
+    };
+    if upload_record::decode_initiated(record.version, record.body)? != entry.since {
+        return mismatch("an entry of the due index says another date than its upload has");
+    }
+    Ok(None)
+}
+
 /// Checks that an entry is about a version that has the role, if the index should have it.
 pub(super) fn check_due_entry(
     txn: &ReadTxn<'_>,
@@ -63,6 +106,9 @@ pub(super) fn check_due_entry(
     let Some(versions) = keys::versions_of(entry.bucket, stored.body) else {
         return mismatch("an entry of the due index has an invalid object key");
     };
+    if entry.role == VersionRole::UnfinishedUpload {
+        return check_upload_entry(txn, tables, state, &versions, &entry);
+    }
     let key = keys::with_sequence(&versions, entry.version.0);
     if !state.is_some_and(|state| state.has(&key)) {
         return mismatch("the due index has an entry that it should not have yet");

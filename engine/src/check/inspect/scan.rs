@@ -155,7 +155,7 @@ impl<'s> Scan<'s> {
         }
         let read = match table {
             FollowedTable::Objects => self.read_version(txn, facts, entry.key, stored, report),
-            FollowedTable::Uploads => self.read_upload(facts, entry.key, stored, report),
+            FollowedTable::Uploads => self.read_upload(txn, facts, entry.key, stored, report),
             FollowedTable::Parts => self.read_part(txn, entry.key, stored, report),
             FollowedTable::Assembled => {
                 relations::check_assembled(txn, &self.slice.tables, entry.key, stored)
@@ -226,6 +226,7 @@ impl<'s> Scan<'s> {
 
     fn read_upload(
         &mut self,
+        txn: &ReadTxn<'_>,
         facts: SliceFacts,
         key: &[u8],
         stored: Record<'_>,
@@ -234,14 +235,16 @@ impl<'s> Scan<'s> {
         let Some((bucket, object, id)) = keys::decode_upload(key) else {
             return Ok(Some((FindingKind::KeyUndecodable, "the key of an upload does not decode")));
         };
-        upload_record::decode(stored.version, stored.body, id)?;
+        let upload = upload_record::decode(stored.version, stored.body, id)?;
         if keys::slice_of(bucket, &object, facts.slices) != facts.slice {
             let what = "an upload lies in a slice that its key does not belong to";
             report.report_record(FindingKind::WrongSlice, FollowedTable::Uploads, key, what);
         }
         self.add_usage(key, &Usage { uploads: 1, ..Usage::default() });
-        let is_behind = id.0 > facts.sequence;
-        Ok(is_behind.then_some((FindingKind::SequenceBehind, "the slice has not issued this upload yet")))
+        if id.0 > facts.sequence {
+            return Ok(Some((FindingKind::SequenceBehind, "the slice has not issued this upload yet")));
+        }
+        due::check_indexed_upload(txn, &self.slice.tables, &self.due_states, key, upload.initiated)
     }
 
     fn read_part(

@@ -1,7 +1,8 @@
 //! Keeps, builds and removes the due index of buckets with lifecycle rules.
 //!
 //! A change of a version changes at most its own entry and those of its neighbours. Each change is idempotent and concerns only
-//! versions that the index has already, so that a build can proceed between any two changes.
+//! versions that the index has already, so that a build can proceed between any two changes. An unfinished upload has one entry
+//! from its beginning to its end.
 
 use super::lookup::{FoundVersion, TargetKey};
 use super::records::{Accounting, RecordBytes, broken};
@@ -10,12 +11,13 @@ use crate::error::EngineError;
 use crate::fault::Flaw;
 use crate::format::due_record::{DUE_STATE_VERSION, DueKey, DueState};
 use crate::format::keys;
+use crate::format::upload_record;
 use crate::slice::change_log::{Change, ChangeKind, FollowedTable};
 use crate::slice::command::{DueProgress, IndexDue};
 use crate::slice::version_chain::{ChainedVersion, Records, VersionChain};
 use crate::types::bucket::{Bucket, BucketState, Usage};
 use crate::types::lifecycle::VersionRole;
-use cairn_model::Timestamp;
+use cairn_model::{ObjectKey, Timestamp, VersionId};
 use std::sync::Arc;
 
 /// An entry that the index lacks: its key, and the object key.
@@ -189,6 +191,46 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Adds the entry of an upload that is being begun.
+    pub(super) fn index_upload(
+        &mut self,
+        target: &TargetKey,
+        upload: &[u8],
+        key: &ObjectKey,
+        initiated: Timestamp,
+    ) -> Result<(), Failure> {
+        match self.entry_of_upload(target, upload, initiated) {
+            Some(entry) => self.insert_due(&target.bucket, &(entry, key.as_bytes().to_vec())),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the entry of an upload that is about to end. A damaged record must not prevent that: then its entry stays, and
+    /// an inspection reports the damage.
+    pub(super) fn unindex_upload(&mut self, target: &TargetKey, upload: &[u8]) -> Result<(), Failure> {
+        if !self.keeps_due_index(target) {
+            return Ok(());
+        }
+        let Some(stored) = self.txn.get(self.slice.tables.uploads, upload).map_err(broken)? else {
+            return Ok(());
+        };
+        let Ok(initiated) = upload_record::decode_initiated(stored.version, stored.body) else {
+            return Ok(());
+        };
+        match self.entry_of_upload(target, upload, initiated) {
+            Some(entry) => self.remove_due(target.bucket.id, &entry.encode()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the entry of an upload. `None` if the index does not have it.
+    fn entry_of_upload(&self, target: &TargetKey, upload: &[u8], since: Timestamp) -> Option<DueKey> {
+        let bucket = target.bucket.id;
+        self.due_states.get(&bucket).filter(|state| state.has_upload(upload))?;
+        let (_, _, id) = keys::decode_upload(upload)?;
+        Some(DueKey { bucket, role: VersionRole::UnfinishedUpload, since, version: VersionId(id.0) })
+    }
+
     /// Builds or removes a part of a bucket's index, whichever brings it closer to what it should be.
     pub(super) fn step_due_index(&mut self, step: &IndexDue) -> Result<DueProgress, Failure> {
         let wanted = wants_index(step.bucket.as_ref());
@@ -198,6 +240,9 @@ impl Batch<'_> {
             (None, Some(bucket)) => self.build_due_index(bucket, Vec::new(), step.entries_max),
             (Some(DueState::Building(last)), Some(bucket)) if wanted => {
                 self.build_due_index(bucket, last, step.entries_max)
+            }
+            (Some(DueState::BuildingUploads(last)), Some(bucket)) if wanted => {
+                self.build_upload_index(bucket, last, step.entries_max)
             }
             _ => self.remove_due_index(step.id, step.entries_max),
         }
@@ -216,12 +261,59 @@ impl Batch<'_> {
                 self.insert_due(bucket, entry)?;
             }
         }
+        let state = last.map_or_else(|| DueState::BuildingUploads(Vec::new()), DueState::Building);
+        self.set_due_state(bucket.id, Some(state))?;
+        Ok(DueProgress::Unfinished)
+    }
+
+    /// Adds the entries of the next uploads after the key `after`.
+    fn build_upload_index(
+        &mut self,
+        bucket: &Arc<Bucket>,
+        after: Vec<u8>,
+        entries_max: usize,
+    ) -> Result<DueProgress, Failure> {
+        let (entries, last) = self.missing_uploads(bucket.id, &after, entries_max)?;
+        for entry in &entries {
+            if !self.has_due(entry)? {
+                self.insert_due(bucket, entry)?;
+            }
+        }
         let (state, progress) = match last {
-            Some(last) => (DueState::Building(last), DueProgress::Unfinished),
+            Some(last) => (DueState::BuildingUploads(last), DueProgress::Unfinished),
             None => (DueState::Complete, DueProgress::Finished),
         };
         self.set_due_state(bucket.id, Some(state))?;
         Ok(progress)
+    }
+
+    /// Derives the entries of the uploads after the key `after`. Returns them with the key of the last one, or `None` if there
+    /// are no more. An upload whose record is damaged gets none, as the inspection knows.
+    fn missing_uploads(
+        &self,
+        bucket: u64,
+        after: &[u8],
+        uploads_max: usize,
+    ) -> Result<(Vec<NewEntry>, Option<Vec<u8>>), EngineError> {
+        let all = keys::prefix_of(bucket, &[]);
+        let from = if after.is_empty() { all.clone() } else { [after, &[0]].concat() };
+        let (mut entries, mut last) = (Vec::new(), None);
+        for (read, item) in self.txn.scan(self.slice.tables.uploads, &from)?.enumerate() {
+            let (key, record) = item?;
+            if !key.starts_with(&all) {
+                return Ok((entries, None));
+            }
+            if read >= uploads_max {
+                return Ok((entries, last));
+            }
+            last = Some(key.to_vec());
+            let initiated = upload_record::decode_initiated(record.version, record.body);
+            if let (Ok(since), Some((_, object, id))) = (initiated, keys::decode_upload(key)) {
+                let (role, version) = (VersionRole::UnfinishedUpload, VersionId(id.0));
+                entries.push((DueKey { bucket, role, since, version }, object));
+            }
+        }
+        Ok((entries, None))
     }
 
     /// Derives the entries of the versions after the key `after`. Returns them with the key of the last version, or `None` if

@@ -1,7 +1,8 @@
 //! Removes what lifecycle rules consider due (AWS: "Expiring objects").
 //!
 //! Everything is decided here, with the rules and versions of this moment: a write that came first has changed the role of the
-//! version, a change of tags may have made the rule be about others, and a locked version stays.
+//! version, a change of tags may have made the rule be about others, and a locked version stays. An upload that was completed
+//! or aborted first is no more.
 
 use super::events::Author;
 use super::lookup::{FoundVersion, TargetKey};
@@ -9,12 +10,13 @@ use super::{Batch, Failure};
 use crate::error::EngineError;
 use crate::fault::Flaw;
 use crate::format::keys;
+use crate::format::upload_record;
 use crate::slice::command::{DueVersion, ExpireDue, ExpireOutcome};
 use crate::slice::version_chain::{ChainedVersion, VersionChain};
 use crate::types::bucket::Versioning;
 use crate::types::lifecycle::{DayLength, LifecycleRules, RuleId, VersionRole};
 use crate::types::lifecycle_status::RuleCounts;
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, UploadId};
 
 /// When, and with which days, a version is judged.
 #[derive(Clone, Copy)]
@@ -46,6 +48,10 @@ impl Batch<'_> {
                 break;
             }
             outcome.decided += 1;
+            if candidate.role == VersionRole::UnfinishedUpload {
+                self.abort_if_due(command, candidate, &rules, moment, &mut outcome)?;
+                continue;
+            }
             let still_due = self.target(&command.bucket, &candidate.key).and_then(|target| {
                 let due = self.still_due(&target, &rules, candidate, moment)?;
                 Ok(due.map(|(rule, found)| (target, rule, found)))
@@ -74,6 +80,48 @@ impl Batch<'_> {
             outcome.count(rule, &counts);
         }
         Ok(outcome)
+    }
+
+    /// Aborts an upload that still exists and is due by some rule.
+    fn abort_if_due(
+        &mut self,
+        command: &ExpireDue,
+        candidate: &DueVersion,
+        rules: &LifecycleRules,
+        moment: Moment,
+        outcome: &mut ExpireOutcome,
+    ) -> Result<(), Failure> {
+        let due = self.target(&command.bucket, &candidate.key).and_then(|target| {
+            let upload = keys::with_upload(&target.versions, UploadId(candidate.version.0));
+            let Some(stored) = self.txn.get(self.slice.tables.uploads, &upload)? else { return Ok(None) };
+            if upload_record::decode_initiated(stored.version, stored.body)? != candidate.since {
+                return Ok(None);
+            }
+            let rule = rules.abort_of(candidate.key.as_bytes(), candidate.since, moment.day);
+            let rule = rule.filter(|(due, _)| *due <= moment.now).map(|(_, rule)| rule.id);
+            Ok(rule.map(|rule| (target, upload, rule)))
+        });
+        let (target, upload, rule) = match due {
+            Ok(Some(due)) => due,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                outcome.failure = Some(error);
+                return Ok(());
+            }
+        };
+        let mut counts = RuleCounts { examined: 1, ..RuleCounts::default() };
+        let lifecycle_rule = rule.to_string();
+        let author = Author { key: &candidate.key, origin: &command.origin, lifecycle_rule: &lifecycle_rule };
+        match self.abort_at(&target, &upload, author) {
+            Ok(bytes) => (counts.multipart_uploads_aborted, counts.bytes_freed) = (1, bytes),
+            Err(Failure::Refused(error)) => {
+                counts.failed = 1;
+                outcome.failure = Some(error);
+            }
+            Err(broken @ Failure::Broken(_)) => return Err(broken),
+        }
+        outcome.count(rule, &counts);
+        Ok(())
     }
 
     /// Finds a candidate that still has its role and is due by some rule. Of several rules the one that was due first acts.
@@ -147,6 +195,7 @@ impl Batch<'_> {
                 self.remove_newest(target, author, found, false)?;
                 counts.delete_markers_removed = 1;
             }
+            VersionRole::UnfinishedUpload => unreachable!("an upload is no version"),
         }
         Ok(())
     }

@@ -42,6 +42,7 @@ impl Batch<'_> {
         let accounting = Accounting { counts: Usage::ONE_UPLOAD, ..Accounting::NOTHING };
         let bytes = RecordBytes::of_body(&body);
         self.insert_record(&target.bucket, FollowedTable::Uploads, &key, bytes, accounting)?;
+        self.index_upload(&target, &key, &create.key, initiated)?;
         Ok(UploadInfo { id, initiated, upload: create.upload })
     }
 
@@ -90,7 +91,8 @@ impl Batch<'_> {
         if self.txn.get(self.slice.tables.uploads, &upload).map_err(EngineError::from)?.is_none() {
             return Err(EngineError::NoSuchUpload.into());
         }
-        self.abort_at(&target, &upload, Author::client(&abort.key, &abort.origin))
+        self.abort_at(&target, &upload, Author::client(&abort.key, &abort.origin))?;
+        Ok(())
     }
 
     /// Removes the first upload of a bucket that is being deleted, and so accepts no other change. Returns whether there was
@@ -112,15 +114,23 @@ impl Batch<'_> {
         Ok(true)
     }
 
-    fn abort_at(&mut self, target: &TargetKey, upload: &[u8], author: Author<'_>) -> Result<(), Failure> {
+    /// Removes an upload that exists, with its parts. Returns the bytes of these.
+    pub(super) fn abort_at(
+        &mut self,
+        target: &TargetKey,
+        upload: &[u8],
+        author: Author<'_>,
+    ) -> Result<u64, Failure> {
         let parts = self.parts_of_upload(upload)?;
         self.transfer_extents(&[], &extents_of(&parts), None)?;
         self.remove_upload(target, upload)?;
         self.remove_parts(target, &parts)?;
-        self.write_event_of_abort(target, author)
+        self.write_event_of_abort(target, author)?;
+        Ok(parts.iter().map(|part| part.record.info.size).sum())
     }
 
     fn remove_upload(&mut self, target: &TargetKey, key: &[u8]) -> Result<(), Failure> {
+        self.unindex_upload(target, key)?;
         let accounting = Accounting { counts: Usage::ONE_UPLOAD, ..Accounting::NOTHING };
         self.remove_record(&target.bucket, FollowedTable::Uploads, key, accounting)
     }

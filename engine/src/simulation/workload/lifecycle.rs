@@ -39,10 +39,15 @@ impl Workload {
     /// Expires some version of the task's own key, and a version of a shared key, which no rule matches.
     pub(super) async fn expire(&self, own: &BucketKey, shared: &BucketKey, random: &mut Random) {
         let Some(state) = self.history.borrow().known_state(own) else { return };
+        if let Some(upload) = state.uploads.keys().next().copied().filter(|_| random.below(2) == 0) {
+            return self.expire_upload(own, upload).await;
+        }
         let Some((sequence, role)) = some_due(&state, random) else { return };
         let change = match role {
             VersionRole::Current => Change::Delete,
-            VersionRole::Noncurrent | VersionRole::LoneMarker => Change::DeleteVersion(sequence),
+            VersionRole::Noncurrent | VersionRole::LoneMarker | VersionRole::UnfinishedUpload => {
+                Change::DeleteVersion(sequence)
+            }
         };
         let is_locked = state.versions.get(&sequence).is_some_and(|version| {
             role != VersionRole::Current && version.lock.forbids_removal(StoppedClock::NOW, false)
@@ -68,6 +73,28 @@ impl Workload {
         };
         drop(self.change(own, change, self.send_expire(own, sequence, role), created).await);
         self.expire_shared(shared).await;
+    }
+
+    /// Expires an unfinished upload of the task's own key.
+    async fn expire_upload(&self, own: &BucketKey, upload: u64) {
+        let send = || self.send_expire(own, upload, VersionRole::UnfinishedUpload);
+        let aborted = |outcome: &ExpireOutcome| {
+            if !matches!(outcome.counts[..], [(_, counts)] if counts.multipart_uploads_aborted == 1) {
+                self.report_mismatch(format!(
+                    "upload {upload} of {own} is due and was not aborted: {outcome:?}"
+                ));
+            }
+            (0, false)
+        };
+        if self.change(own, Change::AbortUpload(upload), send(), aborted).await.is_ok() {
+            match send().await {
+                Ok(outcome) if outcome.counts.is_empty() => {}
+                Ok(outcome) => {
+                    self.report_mismatch(format!("upload {upload} of {own} ended twice: {outcome:?}"))
+                }
+                Err(error) => self.check_refusal(own, &error),
+            }
+        }
     }
 
     /// Sends a version that no rule matches. Nothing may happen to it.
