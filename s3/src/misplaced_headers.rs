@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn encryption_is_accepted_by_those_that_write_objects_only() {
+    fn encryption_is_accepted_by_operations_that_make_objects_only() {
         let headers: &[(&str, &[u8])] = &[("x-amz-server-side-encryption", b"AES256")];
         let accepting: Vec<&str> = Extended
             .operations()
@@ -137,7 +137,9 @@ mod tests {
             .filter(|row| refusal(row.name, headers, "").is_none())
             .map(|row| row.name)
             .collect();
-        assert_eq!(accepting, ["PostObject", "PutObject", "CopyObject", "CreateMultipartUpload"]);
+        let expected =
+            ["PostObject", "PutObject", "CopyObject", "CreateMultipartUpload", "CompleteMultipartUpload"];
+        assert_eq!(accepting, expected);
         assert_eq!(refusal("UploadPart", headers, ""), Some((400, "InvalidArgument")));
         let hoisted = refusal("GetObject", &[], "X-Amz-Server-Side-Encryption=AES256");
         assert_eq!(hoisted, Some((400, "InvalidArgument")));

@@ -74,7 +74,8 @@ pub(crate) enum Input {
     GovernanceBypass,
     /// `x-amz-bucket-object-lock-enabled`.
     BucketLock,
-    /// `x-amz-server-side-encryption`.
+    /// `x-amz-server-side-encryption`. Completions accept it because minio-go repeats it there, except towards AWS, which
+    /// refuses it.
     Encryption,
 }
 
@@ -321,7 +322,7 @@ operations! {
         CreateMultipartUpload: POST Object [query("uploads")], PUT_OBJECT => create_multipart_upload(call).await, accepts NewObject ChecksumType ObjectLock Encryption;
         UploadPart: PUT Object [query("uploadId"), query("partNumber")], PUT_OBJECT => upload_part(call, body).await, accepts NewObject Body ChunkedBody;
         ListParts: GET Object [query("uploadId")], GET_OBJECT => list_parts(call);
-        CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts NewObject Body WriteCondition ChecksumType;
+        CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts NewObject Body WriteCondition ChecksumType Encryption;
         AbortMultipartUpload: DELETE Object [query("uploadId")], DELETE_OBJECT => abort_multipart_upload(call).await;
         GetObject: GET Object [query("partNumber"), Plain], GET_OBJECT => get_object(call).await, accepts Version;
         HeadObject: HEAD Object [query("partNumber"), Plain], GET_OBJECT => head_object(call), accepts Version;

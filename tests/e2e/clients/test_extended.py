@@ -150,6 +150,25 @@ def test_the_aws_cli_asks_for_encryption(make_module_store: Callable[..., Cairn]
     assert found["ServerSideEncryptionConfiguration"] == rule
 
 
+def test_mc_asks_for_encryption(make_module_store: Callable[..., Cairn], command_for, folder: Path, tmp_path: Path):
+    """`--enc-s3` in one piece and in parts, and the setting of a bucket."""
+    store = make_module_store(SERVICE_S3_COMPATIBILITY="extended", SERVICE_STORAGE_ENCRYPTION_ENABLED="true").start()
+    commands, secrets = at_defaults(command_for(store)), store.secrets
+    commands.environment |= {
+        "MC_CONFIG_DIR": f"{commands.environment['HOME']}/mc",
+        "MC_HOST_cairn": f"http://{secrets.root_access_key}:{secrets.root_secret_key}@{store.s3.authority}",
+    }
+    commands.must(MC, "mb", "cairn/sealed")
+    for name in ("empty", "large"):
+        commands.must(MC, "cp", "--enc-s3", "cairn/sealed", folder / name, f"cairn/sealed/{name}")
+        assert store.s3.head("sealed", name).get("x-amz-server-side-encryption") == "AES256"
+        commands.must(MC, "cp", f"cairn/sealed/{name}", tmp_path / name)
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    commands.must(MC, "encrypt", "set", "sse-s3", "cairn/sealed")
+    assert "sse-s3" in commands.must(MC, "encrypt", "info", "cairn/sealed")
+    commands.must(MC, "encrypt", "clear", "cairn/sealed")
+
+
 @pytest.mark.parametrize("sdk", ["javascript", "go"])
 def test_sdks(over_tls, folder: Path, sdk: str):
     """Objects in memory and an upload in parts."""

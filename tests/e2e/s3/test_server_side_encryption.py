@@ -93,6 +93,18 @@ def test_uploads_and_copies_name_their_encryption(boto: BaseClient, bucket: str,
     assert kind(copy) == kind(boto.head_object(Bucket=bucket, Key="copy")) == "AES256"
 
 
+def test_a_completion_may_repeat_the_header(encrypted: S3, boto: BaseClient, bucket: str):
+    """minio-go, and with it mc and Thanos, sends it there to every server but AWS: their large objects were refused."""
+    upload = Upload(boto, bucket, "k", ServerSideEncryption="AES256")
+    tag = upload.send(1, b"x")["ETag"]
+    target = object_target(bucket, "k", urlencode({"uploadId": upload.names["UploadId"]}))
+    body = f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{tag}</ETag></Part></CompleteMultipartUpload>".encode()
+    assert_error(encrypted.request("POST", target, [(NAME, "aws:kms")], body), 501, "NotImplemented")
+    completed = encrypted.request("POST", target, AES256, body)
+    assert (completed.status, completed.get(NAME)) == (200, "AES256")
+    assert encrypted.get(bucket, "k").body == b"x"
+
+
 def test_encryption_allows_a_copy_onto_itself(boto: BaseClient, bucket: str):
     """On AWS it may change something, and people encrypt their old objects so. A bucket's own setting allows it too."""
     boto.put_object(Bucket=bucket, Key="k", Body=b"x")
