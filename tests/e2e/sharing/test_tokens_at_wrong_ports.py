@@ -81,6 +81,23 @@ def test_token_in_a_path_is_not_kept(own: Cairn, port: str) -> None:
     assert_nothing_is_kept(own, tokens)
 
 
+def test_token_below_a_host_that_names_a_bucket_is_not_kept(make_store: Callable[..., Cairn]) -> None:
+    """In the mode `extended`, the host of the shares may look like a bucket, and the path like a key."""
+    own = make_store(
+        SERVICE_S3_COMPATIBILITY="extended", SERVICE_SERVER_BASE_HOSTS="example.com", SERVICE_LOG="service=trace",
+        SERVICE_OBSERVABILITY_LOG_PATHS="true", SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN,
+    ).start()  # fmt: skip
+    own.s3.create_bucket("photos")
+    tokens = make_tokens(own)
+    for host in ("share.example.com", "photos.example.com", "s.example.com"):
+        for token in tokens:
+            for path in (f"/s/{token}", f"/s/{token}/content", f"/e/{token}", f"/files/s/{token}"):
+                with Connection(LOOPBACK, own.s3_port) as connection:
+                    connection.send(encode_head("GET", path, [("Host", host)]))
+                    assert connection.read_response().status == 403
+    assert_nothing_is_kept(own, tokens)
+
+
 def test_token_in_a_signed_request_is_not_kept(own: Cairn) -> None:
     """Clients take the URL of a share for that of an object, and sign the request."""
     tokens = make_tokens(own)
