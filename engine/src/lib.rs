@@ -107,6 +107,9 @@ pub use types::object::{
     PutOutcome, VersionPosition, VersionsPage, WriteCondition,
 };
 pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
+pub use types::public_access::{
+    NewPublicRules, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess, PublicAccessBlock, PublicRule,
+};
 pub use types::tags::{InvalidTags, Tags};
 pub use types::upload::{
     ListUploads, ListedUpload, NewUpload, ObjectParts, PartInfo, PartsPage, UploadChecksum, UploadInfo,

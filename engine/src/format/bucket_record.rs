@@ -17,7 +17,14 @@
 //! 42      t     only with tags: the tags (`codec.rs`)
 //! ...     1     only with a location: its length l
 //! ...     l     only with a location: the location, ASCII
-//! ...     1     only with further flags: bit 0 encryption, 1 its bucket key, 2 it blocks keys of clients; the others zero
+//! ...     1     only with further flags: bit 0 encryption, 1 its bucket key, 2 it blocks keys of clients, 3 public access
+//! ...           only with public access:
+//!         1     bit 0: the block was set, then 1 ACLs, 2 ignored ACLs, 3 policies, 4 rules
+//!         2     number of rules, each:
+//!         8       its creation, milliseconds since the Unix epoch
+//!         1       whether the prefix may be listed
+//!         2       length p of the prefix, 1 length c of the name of who made it
+//!         p+c     prefix and name, UTF-8
 //! ...           the CORS rules
 //! ```
 //! Fields whose flag is not set are zero; tags, location and further flags are absent then. Version 1 had the first 16 bytes and a zero.
@@ -25,9 +32,11 @@
 use crate::format::codec::{Cursor, decode_tags, encode_tags, mode_number, mode_of};
 use crate::types::bucket::{Bucket, BucketEncryption, BucketSettings, Quota, Versioning};
 use crate::types::object_lock::{DefaultRetention, RetentionPeriod};
+use crate::types::public_access::{PublicAccess, PublicAccessBlock, PublicRule};
 use crate::types::tags::Tags;
 use cairn_lmdb::Record;
 use cairn_model::{BucketName, Timestamp};
+use std::sync::Arc;
 
 /// Version byte of the current form.
 pub(crate) const BUCKET_RECORD_VERSION: u8 = 2;
@@ -46,6 +55,7 @@ const FURTHER: u8 = 1 << 7;
 const ENCRYPTION: u8 = 1;
 const BUCKET_KEY: u8 = 1 << 1;
 const BLOCKS_CLIENT_KEYS: u8 = 1 << 2;
+const PUBLIC_ACCESS: u8 = 1 << 3;
 
 /// Encodes the body of the record of a bucket with these settings.
 pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
@@ -58,6 +68,7 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         quota,
         location,
         encryption,
+        public_access,
         lifecycle: _,
     } = settings;
     let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
@@ -73,7 +84,7 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         | flag(cors.is_some(), CORS)
         | flag(!tags.is_empty(), TAGS)
         | flag(location.is_some(), LOCATION)
-        | flag(encryption.is_some(), FURTHER);
+        | flag(encryption.is_some() || public_access.is_some(), FURTHER);
     let (mode, unit, amount) = default_retention.map_or((0, 0, 0), |retention| {
         let (unit, amount) = match retention.period {
             RetentionPeriod::Days(days) => (0, days),
@@ -100,11 +111,72 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         body.push(u8::try_from(location.len()).expect("a location is short"));
         body.extend_from_slice(location.as_bytes());
     }
-    if let Some(BucketEncryption { bucket_key, blocks_client_keys }) = encryption {
-        body.push(ENCRYPTION | flag(*bucket_key, BUCKET_KEY) | flag(*blocks_client_keys, BLOCKS_CLIENT_KEYS));
+    if flags & FURTHER != 0 {
+        let encryption = encryption.map_or(0, |BucketEncryption { bucket_key, blocks_client_keys }| {
+            ENCRYPTION | flag(bucket_key, BUCKET_KEY) | flag(blocks_client_keys, BLOCKS_CLIENT_KEYS)
+        });
+        body.push(encryption | flag(public_access.is_some(), PUBLIC_ACCESS));
+    }
+    if let Some(access) = public_access {
+        encode_public_access(&mut body, access);
     }
     body.extend_from_slice(cors);
     body
+}
+
+fn encode_public_access(body: &mut Vec<u8>, access: &PublicAccess) {
+    let PublicAccess { rules, block } = access;
+    let block = block.map_or([false; 5], |block| {
+        let PublicAccessBlock {
+            block_public_acls,
+            ignore_public_acls,
+            block_public_policy,
+            restrict_public_buckets,
+        } = block;
+        [true, block_public_acls, ignore_public_acls, block_public_policy, restrict_public_buckets]
+    });
+    body.push(block.iter().rev().fold(0, |bits, bit| bits << 1 | u8::from(*bit)));
+    body.extend_from_slice(&u16::try_from(rules.len()).expect("rules are limited").to_le_bytes());
+    for PublicRule { prefix, list, created_at, created_by } in rules {
+        body.extend_from_slice(&created_at.0.to_le_bytes());
+        body.push(u8::from(*list));
+        body.extend_from_slice(&u16::try_from(prefix.len()).expect("a prefix is short").to_le_bytes());
+        body.push(u8::try_from(created_by.len()).expect("names are cut"));
+        body.extend_from_slice(prefix.as_bytes());
+        body.extend_from_slice(created_by.as_bytes());
+    }
+}
+
+fn decode_public_access(rest: &mut Cursor<'_>) -> Option<PublicAccess> {
+    let bits = rest.u8().ok()?;
+    let has = |bit: u8| bits >> bit & 1 == 1;
+    if bits >> 5 != 0 || (!has(0) && bits != 0) {
+        return None;
+    }
+    let block = has(0).then_some(PublicAccessBlock {
+        block_public_acls: has(1),
+        ignore_public_acls: has(2),
+        block_public_policy: has(3),
+        restrict_public_buckets: has(4),
+    });
+    let mut rules = Vec::new();
+    for _ in 0..rest.u16().ok()? {
+        let created_at = Timestamp(rest.u64().ok()?);
+        let list = match rest.u8().ok()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let (prefix, name) = (rest.u16().ok()?, rest.u8().ok()?);
+        let mut text = |length| std::str::from_utf8(rest.bytes(length).ok()?).ok().map(Box::from);
+        rules.push(PublicRule {
+            prefix: text(prefix.into())?,
+            list,
+            created_at,
+            created_by: text(name.into())?,
+        });
+    }
+    Some(PublicAccess { rules, block }).filter(|access| *access != PublicAccess::default())
 }
 
 /// Decodes the record of a bucket. Returns `None` if its form is unknown.
@@ -140,18 +212,18 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
     } else {
         None
     };
-    let encryption = if has(FURTHER) {
-        let further = rest.u8().ok()?;
-        if further & ENCRYPTION == 0 || further & !(ENCRYPTION | BUCKET_KEY | BLOCKS_CLIENT_KEYS) != 0 {
-            return None;
-        }
-        Some(BucketEncryption {
-            bucket_key: further & BUCKET_KEY != 0,
-            blocks_client_keys: further & BLOCKS_CLIENT_KEYS != 0,
-        })
-    } else {
-        None
-    };
+    let further = if has(FURTHER) { rest.u8().ok().filter(|further| *further != 0)? } else { 0 };
+    let known = ENCRYPTION | BUCKET_KEY | BLOCKS_CLIENT_KEYS | PUBLIC_ACCESS;
+    let needs_encryption = further & (BUCKET_KEY | BLOCKS_CLIENT_KEYS) != 0;
+    if further & !known != 0 || (needs_encryption && further & ENCRYPTION == 0) {
+        return None;
+    }
+    let encryption = (further & ENCRYPTION != 0).then_some(BucketEncryption {
+        bucket_key: further & BUCKET_KEY != 0,
+        blocks_client_keys: further & BLOCKS_CLIENT_KEYS != 0,
+    });
+    let public_access =
+        if further & PUBLIC_ACCESS != 0 { Some(Arc::new(decode_public_access(&mut rest)?)) } else { None };
     let rules = rest.0;
     if !has(CORS) && !rules.is_empty() {
         return None;
@@ -178,6 +250,7 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
         tags,
         location,
         encryption,
+        public_access,
         quota: Quota {
             bytes: has(QUOTA_BYTES).then_some(u64::from_le_bytes(*bytes)),
             objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
@@ -188,9 +261,10 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUCKET_RECORD_VERSION, TAGS, decode, encode};
+    use super::{Arc, BUCKET_RECORD_VERSION, PublicAccess, PublicAccessBlock, TAGS, decode, encode};
     use crate::types::bucket::{Bucket, BucketEncryption, BucketSettings, Quota, Versioning};
     use crate::types::object_lock::{DefaultRetention, RetentionMode, RetentionPeriod};
+    use crate::types::public_access::NewPublicRules;
     use crate::types::tags::Tags;
     use cairn_lmdb::Record;
     use cairn_model::{BucketName, Timestamp};
@@ -208,8 +282,17 @@ mod tests {
             quota: Quota { bytes: Some(0), objects: Some(9) },
             location: Some("eu-west-1".into()),
             encryption: None,
+            public_access: None,
             lifecycle: None,
         }
+    }
+
+    fn public_access() -> PublicAccess {
+        let block = PublicAccessBlock { block_public_policy: true, ..PublicAccessBlock::default() };
+        let prefixes = vec![("a/".into(), false), ("".into(), true)];
+        let new = NewPublicRules { prefixes, created_at: Timestamp(5), created_by: "me".into() };
+        let rules = new.rules(&[]);
+        PublicAccess { rules, block: Some(block) }
     }
 
     fn bucket(settings: BucketSettings) -> Bucket {
@@ -233,6 +316,16 @@ mod tests {
         let rules_at = expected.len() - b"rules".len();
         expected.insert(rules_at, 0b111);
         assert_eq!(body, expected);
+
+        let public_access = Some(Arc::new(public_access()));
+        let settings = BucketSettings { encryption: Some(encryption), public_access, ..full() };
+        let rules_at = expected.len() - b"rules".len();
+        expected[rules_at - 1] = 0b1111;
+        expected.splice(
+            rules_at..rules_at,
+            *b"\x09\x02\0\x05\0\0\0\0\0\0\0\0\x02\0\x02a/me\x05\0\0\0\0\0\0\0\x01\0\0\x02me",
+        );
+        assert_eq!(encode(&bucket(settings.clone()), &settings), expected);
     }
 
     #[test]
@@ -244,7 +337,10 @@ mod tests {
             BucketSettings { encryption, ..BucketSettings::default() }
         };
         let encrypted = [encrypted(false, false), encrypted(true, false), encrypted(false, true)];
-        for settings in [BucketSettings::default(), full(), locked].into_iter().chain(encrypted) {
+        let public = |access| BucketSettings { public_access: Some(Arc::new(access)), ..full() };
+        let blocked = PublicAccess { rules: Vec::new(), block: Some(PublicAccessBlock::default()) };
+        let others = [BucketSettings::default(), full(), locked, public(public_access()), public(blocked)];
+        for settings in others.into_iter().chain(encrypted) {
             let body = encode(&bucket(settings.clone()), &settings);
             let record = Record { version: BUCKET_RECORD_VERSION, body: &body, tail: &[] };
             let decoded = decode(KEY, &record).expect("decodes");
@@ -270,7 +366,7 @@ mod tests {
             let record = Record { version: BUCKET_RECORD_VERSION, body: &bad, tail: &[] };
             assert!(decode(KEY, &record).is_none(), "{at}");
         }
-        for further in [0, 0b110, 0b1001] {
+        for further in [0, 0b110, 0b1000, 0b1_0001] {
             let mut bad = [&body[..], &[further]].concat();
             bad[17] = 1 << 7;
             let record = Record { version: BUCKET_RECORD_VERSION, body: &bad, tail: &[] };

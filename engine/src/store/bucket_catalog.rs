@@ -32,6 +32,7 @@ use crate::slice::tables::last_tick;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
 use crate::types::event::{EventType, Origin, Tick};
 use crate::types::lifecycle_status::SavedLifecycle;
+use crate::types::public_access::PublicAccess;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
 use cairn_model::{BucketName, Clock, Timestamp};
 use futures_channel::oneshot;
@@ -307,6 +308,14 @@ impl BucketCatalog {
             BucketChange::DefaultRetention(retention) => settings.default_retention = retention,
             BucketChange::Cors(rules) => settings.cors = rules,
             BucketChange::Tags(tags) => settings.tags = tags,
+            BucketChange::PublicAccess { rules, block } => {
+                let mut access = before.public_access.as_deref().cloned().unwrap_or_default();
+                if let Some(rules) = rules {
+                    access.rules = rules.rules(&access.rules);
+                }
+                access.block = block.unwrap_or(access.block);
+                settings.public_access = (access != PublicAccess::default()).then(|| Arc::new(access));
+            }
             BucketChange::Encryption(encryption) => settings.encryption = encryption,
             BucketChange::Lifecycle(change) => {
                 settings.lifecycle = change.apply(before.lifecycle.as_deref())?;

@@ -6,6 +6,7 @@
 use crate::error::EngineError;
 use crate::types::lifecycle::{LifecycleChange, LifecycleRules};
 use crate::types::object_lock::DefaultRetention;
+use crate::types::public_access::{NewPublicRules, PublicAccess, PublicAccessBlock};
 use crate::types::tags::Tags;
 use cairn_model::{BucketName, Timestamp};
 use std::fmt;
@@ -61,6 +62,8 @@ pub struct BucketSettings {
     pub location: Option<Arc<str>>,
     /// The encryption that was set.
     pub encryption: Option<BucketEncryption>,
+    /// What anybody may read. `None` if nothing was set.
+    pub public_access: Option<Arc<PublicAccess>>,
     /// Lifecycle rules. They are stored in a record of their own.
     pub lifecycle: Option<Arc<LifecycleRules>>,
 }
@@ -78,6 +81,13 @@ pub enum BucketChange {
     Tags(Tags),
     /// Sets or removes the encryption.
     Encryption(Option<BucketEncryption>),
+    /// Replaces the rules of public access, or its block, or both.
+    PublicAccess {
+        /// The rules to set.
+        rules: Option<NewPublicRules>,
+        /// The block to set or remove.
+        block: Option<Option<PublicAccessBlock>>,
+    },
     /// Sets the quota.
     Quota(Quota),
     /// Adds, replaces or removes a lifecycle rule.
