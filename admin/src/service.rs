@@ -193,6 +193,11 @@ impl Service for AdminService {
             .await
     }
 
+    /// Shares are for visitors without an account.
+    fn is_unsigned(&self, request: &Request) -> bool {
+        PublicLinks::is_share_path(request.head.path())
+    }
+
     fn reject(&self, reason: Rejection, id: &str) -> Response {
         let mut response = respond(Err(rejection_error(reason)), "", id);
         response.close = true;

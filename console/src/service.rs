@@ -15,6 +15,8 @@ use crate::hosts::{ConsoleHosts, content_security_policy};
 /// Route patterns of what this crate serves itself, for the request log.
 const PAGE_ROUTE: &str = "/";
 const ASSET_ROUTE: &str = "/assets/{file}";
+/// The path of the login, which the management plane serves.
+const LOGIN_ROUTE: &str = "/session";
 /// The operation of these routes.
 const OPERATION: &str = "get_console";
 
@@ -118,6 +120,14 @@ impl Service for ConsoleService {
             }
             _ => self.shares.call(request, body).await,
         }
+    }
+
+    /// Everybody may load shares, the page and its files, and log in. All else needs a session.
+    fn is_unsigned(&self, request: &Request) -> bool {
+        let path = request.head.path();
+        self.administration.as_ref().is_none_or(|administration| {
+            is_for_visitors(path) || path == LOGIN_ROUTE || administration.files.find(path).is_some()
+        })
     }
 
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {

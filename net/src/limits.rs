@@ -55,6 +55,10 @@ pub(crate) const EVICTION_CANDIDATES_MAX: usize = 256;
 /// The same if all idle connections have sent requests. So many of these are evicted before a scan finds connections that
 /// have sent nothing and came later.
 pub(crate) const EVICTION_CANDIDATES_USED_MAX: usize = 16;
+/// Unsigned requests that a search for those to end returns. A flood of them so causes one look at each open one per this many.
+pub(crate) const UNSIGNED_CANDIDATES_MAX: usize = 64;
+/// Time after which the response to an unsigned request has a rate. Before, it would be that of the client's first round trips.
+pub(crate) const UNSIGNED_RATE_PERIOD: Duration = Duration::from_secs(1);
 /// Connections that one executor may be asked to close before it has done so, which bounds by how many the limit on
 /// connections may be exceeded for a moment.
 pub(crate) const EVICTIONS_PENDING_MAX: usize = 64;
@@ -86,6 +90,9 @@ pub struct Limits {
     /// idle one: of those that have sent no request, or else of all, the one that has been idle longest. If none is idle,
     /// it gets 503 and is closed; with TLS it is closed without a response.
     pub connections_max: usize,
+    /// Most connections at once whose request nobody has signed ([`Service::is_unsigned`](crate::Service::is_unsigned)). A
+    /// further such request takes the place of another one: of the client with the most, the slowest.
+    pub unsigned_max: usize,
     /// Most connections open at once from one client, see [`cairn_model::client_network`]; `None`: no limit. Trusted
     /// proxies are exempt. Further ones are refused in the same way.
     pub connections_per_client_max: Option<usize>,
@@ -109,6 +116,7 @@ impl Default for Limits {
         Self {
             head: HeadLimits::default(),
             connections_max: 20_000,
+            unsigned_max: 10_000,
             connections_per_client_max: None,
             head_timeout: Duration::from_secs(10),
             first_request_timeout: Duration::from_secs(10),

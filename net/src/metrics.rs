@@ -79,6 +79,7 @@ pub(crate) struct ExecutorMetrics {
     pub(crate) accepted: Counter,
     pub(crate) refused: Counter,
     pub(crate) evicted: Counter,
+    pub(crate) unsigned_ended: Counter,
     pub(crate) requests_started: Counter,
     pub(crate) requests_ended: Counter,
     pub(crate) timeouts: [Counter; TimeoutPhase::ALL.len()],

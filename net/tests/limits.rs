@@ -3,7 +3,7 @@
 //! Timeouts are short. No test sleeps for a fixed time; each waits for the effect of a timeout.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,51 @@ fn a_stalled_body_is_answered_with_408() {
     client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
+}
+
+/// Visitors of links need no account. Those who read their responses slowly filled the listener, and signed requests were refused
+/// for minutes.
+#[test]
+fn slow_readers_without_a_signature_leave_room_for_others() {
+    const FLOOD: usize = 20;
+    const OPEN_MAX: usize = 4;
+    let limits = Limits { connections_max: 2 * OPEN_MAX, unsigned_max: OPEN_MAX, ..Limits::default() };
+    let server = TestServer::with(limits, 2);
+    let visit = "GET /visit?1000000000 HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut visitor = server.connect_from("127.0.0.2");
+    visitor.send(visit);
+    let mut flood = Vec::new();
+    for number in 0..FLOOD {
+        let mut slow = server.connect();
+        slow.send(visit);
+        flood.push(slow);
+        server.wait_for_calls(2 + 2 * number);
+        assert_eq!(server.connect().get("/x").status, 200, "{number}");
+    }
+    // The flood has replaced its own: the visitor, who is one of four, still gets what was asked for.
+    let mut bytes = vec![0; 64 << 20];
+    visitor.stream.read_exact(&mut bytes).expect("the response goes on");
+    let ended = FLOOD + 1 - OPEN_MAX;
+    let log = server.exchanges(ended + FLOOD);
+    assert_eq!(log.iter().filter(|line| line.ends_with("DeadlinePassed")).count(), ended);
+    assert_eq!(server.unsigned_ended(), u64::try_from(ended).unwrap());
+}
+
+/// The body of an unsigned request that never arrives holds its connection just like a response that is not read.
+#[test]
+fn unsigned_requests_that_send_slowly_make_room_too() {
+    let limits = Limits { unsigned_max: 1, body_stall_timeout: 2 * PATIENCE, ..Limits::default() };
+    let server = TestServer::with(limits, 1);
+    let mut slow = server.connect();
+    slow.send("PUT /visit-echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nx");
+    server.wait_for_calls(1);
+    assert_eq!(server.connect().get("/visit?10").text().len(), 10);
+    let answered = slow.rest();
+    assert!(
+        answered.is_empty() || answered.starts_with(b"HTTP/1.1 400 "),
+        "it ended long before its timeout"
+    );
+    assert_eq!(server.unsigned_ended(), 1);
 }
 
 #[test]

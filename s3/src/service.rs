@@ -445,6 +445,11 @@ fn naming_upload(error: S3Error, query: &Query<'_>) -> S3Error {
 }
 
 impl Service for S3Service {
+    /// Embeds are for visitors without an account.
+    fn is_unsigned(&self, request: &Request) -> bool {
+        self.links.is_some() && self.is_embed(request)
+    }
+
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         if let Some(links) = &self.links
             && let Some(kind) = self.link_kind(request)

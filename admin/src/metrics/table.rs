@@ -409,6 +409,12 @@ static METRICS: &[Metric] = &[
     ),
     by(
         COUNTER,
+        "service_unsigned_requests_ended_total",
+        "Requests without a signature, such as those for links, that were ended to make room for others.",
+        |now| by_plane(now, |port| port.unsigned_ended),
+    ),
+    by(
+        COUNTER,
         "service_client_timeouts_total",
         "Client timeouts, by phase: handshake, idle (between requests), head, body, response.",
         client_timeouts,

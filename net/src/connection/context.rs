@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use cairn_http1::{HttpDate, http_date};
 
 use crate::connection::trusted_proxies::TrustedProxies;
+use crate::connection::unsigned_requests::UnsignedRequests;
 use crate::drain::Drain;
 use crate::limits::{HEAD_READ_BYTES, LINGERING_REJECTED_MAX, Limits, PAUSE_MIN, TLS_READ_BYTES};
 use crate::metrics::ExecutorMetrics;
@@ -39,6 +40,8 @@ pub(crate) struct PortContext<S> {
     /// The buffer for reads of ciphertext; empty without TLS. Borrowed only within a poll.
     pub(crate) tls_read_buffer: TlsReadBuffer,
     pub(crate) timeouts: TimeoutRegistry,
+    /// The unsigned requests of the port on all executors.
+    pub(crate) unsigned: UnsignedRequests,
     cached_now: Cell<Instant>,
     /// When the timeouts were checked last.
     checked_at: Cell<Instant>,
@@ -58,6 +61,7 @@ impl<S> PortContext<S> {
         metrics: Arc<ExecutorMetrics>,
         trusted_proxies: Option<Arc<TrustedProxies>>,
         tls: Option<Tls>,
+        unsigned: UnsignedRequests,
     ) -> Self {
         let (now, seconds) = (Instant::now(), wall_seconds());
         let tls_read_buffer = vec![0; if tls.is_some() { TLS_READ_BYTES } else { 0 }];
@@ -71,6 +75,7 @@ impl<S> PortContext<S> {
             tls,
             tls_read_buffer: Rc::new(RefCell::new(tls_read_buffer)),
             timeouts: TimeoutRegistry::default(),
+            unsigned,
             cached_now: Cell::new(now),
             checked_at: Cell::new(now),
             date: Cell::new(http_date(seconds)),

@@ -1,6 +1,8 @@
 //! One exchange: calls the service, sends its response and decides whether the connection is kept.
 
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use cairn_http1::{ConnectionOption, Method};
 use futures_lite::FutureExt;
@@ -14,6 +16,7 @@ use crate::service::interface::{
     Exchange, ExchangeOutcome, Rejection, Request, Response, ResponseBody, Service,
 };
 use crate::service::request_body::{BodyState, RequestBody};
+use crate::transport::timeouts::WaitEnd;
 use crate::transport::wire::Wire;
 
 /// What happens to the connection after an exchange.
@@ -25,8 +28,43 @@ pub(crate) enum AfterExchange {
     Close(Close),
 }
 
-/// Answers one request.
+/// Answers one request. One that nobody has signed may have to make room for another one; then its connection is cut.
 pub(crate) async fn exchange<S: Service>(
+    context: &PortContext<S>,
+    wire: &mut Wire,
+    request: &Request,
+) -> AfterExchange {
+    if context.service.is_unsigned(request) {
+        // Boxed, so that connections with signed requests do not hold room for it.
+        return Box::pin(exchange_unsigned(context, wire, request)).await;
+    }
+    exchange_any(context, wire, request).await
+}
+
+async fn exchange_unsigned<S: Service>(
+    context: &PortContext<S>,
+    wire: &mut Wire,
+    request: &Request,
+) -> AfterExchange {
+    let mut unsigned = context.unsigned.begin(request.client, context.limits.unsigned_max);
+    if unsigned.has_replaced {
+        context.metrics.unsigned_ended.add(1);
+    }
+    let timeout = Rc::clone(wire.timeout());
+    wire.count_in(Some(Arc::clone(&unsigned.sent)));
+    // The service may be writing to the store. So it is not dropped, but waits for the client no longer.
+    let make_room = async {
+        if (&mut unsigned.end).await.is_ok() {
+            timeout.end_wait(WaitEnd::Aborted);
+        }
+        std::future::pending().await
+    };
+    let after = futures_lite::future::or(exchange_any(context, wire, request), make_room).await;
+    wire.count_in(None);
+    after
+}
+
+async fn exchange_any<S: Service>(
     context: &PortContext<S>,
     wire: &mut Wire,
     request: &Request,
@@ -100,7 +138,10 @@ async fn respond<S: Service>(
     let mut buffer = context.take_head_buffer();
     let sent = send(wire, &response.head, response.body, framing, &mut buffer).await;
     context.return_head_buffer(buffer);
-    if sent.outcome == ExchangeOutcome::DeadlinePassed && !context.drain.is_begun() {
+    if sent.outcome == ExchangeOutcome::DeadlinePassed
+        && !context.drain.is_begun()
+        && !wire.timeout().is_aborted()
+    {
         context.metrics.record_timeout(TimeoutPhase::Response);
     }
     let ended = context.read_clock();

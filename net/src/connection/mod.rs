@@ -14,3 +14,4 @@ pub(crate) mod response;
 pub(crate) mod run;
 pub(crate) mod tls_handshake;
 pub(crate) mod trusted_proxies;
+pub(crate) mod unsigned_requests;

@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use glommio::net::AcceptedTcpStream;
 
+use crate::connection::unsigned_requests::UnsignedRequests;
 use crate::limits::EVICTIONS_PENDING_MAX;
 use crate::metrics::ExecutorMetrics;
 use crate::server::client_connections::ClientConnections;
@@ -39,6 +40,7 @@ pub(crate) struct AcceptedConnection {
 pub(crate) struct ListenerGroup<T> {
     slots: Vec<ExecutorSlot<T>>,
     clients: ClientConnections,
+    unsigned: UnsignedRequests,
     created: Instant,
 }
 
@@ -121,7 +123,12 @@ impl<T> ListenerGroup<T> {
             }),
         };
         let slots = (0..executors).map(slot).collect();
-        Arc::new(Self { slots, clients: ClientConnections::default(), created: Instant::now() })
+        Arc::new(Self {
+            slots,
+            clients: ClientConnections::default(),
+            unsigned: UnsignedRequests::default(),
+            created: Instant::now(),
+        })
     }
 
     /// Returns how many connections are open at all executors.
@@ -140,6 +147,11 @@ impl<T> ListenerGroup<T> {
     /// Returns the open connections of each client.
     pub(crate) const fn clients(&self) -> &ClientConnections {
         &self.clients
+    }
+
+    /// Returns the open requests that nobody has signed.
+    pub(crate) const fn unsigned(&self) -> &UnsignedRequests {
+        &self.unsigned
     }
 
     /// Returns the counter of connections of one executor that are evicted and still open.

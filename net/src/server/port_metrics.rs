@@ -24,6 +24,8 @@ pub struct PortSnapshot {
     pub refused: u64,
     /// Idle connections closed to make room for others.
     pub evicted: u64,
+    /// Unsigned requests that were ended to make room for others.
+    pub unsigned_ended: u64,
     /// Requests that are open.
     pub requests_open: u64,
     /// Clients that exceeded a timeout, in the order of [`TimeoutPhase::ALL`].
@@ -53,6 +55,7 @@ impl PortMetrics {
             accepted: sum(|metrics| metrics.accepted.value()),
             refused: sum(|metrics| metrics.refused.value()),
             evicted: sum(|metrics| metrics.evicted.value()),
+            unsigned_ended: sum(|metrics| metrics.unsigned_ended.value()),
             // Counters are relaxed atomics: another core may still see the end of a request before its start.
             requests_open: requests_started.saturating_sub(requests_ended),
             timeouts: TimeoutPhase::ALL

@@ -35,7 +35,15 @@ pub async fn serve<S: Service>(mut listener: Listener, service: Rc<S>, limits: L
     let acceptor = listener.into_acceptor();
     let (group, slot) = (acceptor.group().clone(), acceptor.slot());
     let metrics = Arc::clone(group.metrics_of(slot));
-    let context = Rc::new(PortContext::new(service, limits, drain, metrics, trusted_proxies, tls));
+    let context = Rc::new(PortContext::new(
+        service,
+        limits,
+        drain,
+        metrics,
+        trusted_proxies,
+        tls,
+        group.unsigned().clone(),
+    ));
     group.open_slot(slot);
     let executor = Rc::new(PortExecutor { context: Rc::clone(&context), group: group.clone(), slot });
     let spawn = |executor: &Rc<PortExecutor<S>>| {

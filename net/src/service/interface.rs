@@ -21,6 +21,13 @@ pub trait Service: 'static {
     /// dropped before it finishes only when the process ends.
     fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> impl Future<Output = Response>;
 
+    /// Returns whether nobody has signed this request, and yet it may be granted: one for a link. Such requests hold at most
+    /// [`Limits::unsigned_max`](crate::Limits::unsigned_max) connections. Decide it by what is asked for, because a client can
+    /// send any signature.
+    fn is_unsigned(&self, _request: &Request) -> bool {
+        false
+    }
+
     /// Returns the response to an invalid head, a panic or a timeout. Must not panic.
     fn reject(&self, reason: Rejection, request_id: &str) -> Response;
 
@@ -94,7 +101,8 @@ pub enum ExchangeOutcome {
     ClientDisconnected,
     /// The source of the response body failed or gave the wrong number of bytes. The connection was cut.
     BodyFailed,
-    /// The client received the response too slowly, or the grace period of a drain ended.
+    /// The client received the response too slowly, the grace period of a drain ended, or an unsigned request had to make room
+    /// for another one.
     DeadlinePassed,
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum WaitEnd {
     None,
     /// Its timeout has passed, or it waits for a request and the process drains.
     Expired,
-    /// The process stops. All later waits end at once too.
+    /// The process stops, or the request makes room for another one. All later waits end at once too.
     Aborted,
 }
 
@@ -115,6 +115,11 @@ impl TimeoutHandle {
             self.end.set(WaitEnd::None);
         }
         self.cancel_eviction();
+    }
+
+    /// Returns whether all waits of the connection end at once.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.end.get() == WaitEnd::Aborted
     }
 
     /// Returns whether the wait for a request was ended to make room for another connection.

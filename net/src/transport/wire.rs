@@ -7,6 +7,8 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -43,15 +45,29 @@ pub(crate) struct Wire {
     session: Option<Box<Session>>,
     timeout: Rc<TimeoutHandle>,
     read_buffer: ReadBuffer,
+    /// Where the bytes of an unsigned request's response are counted.
+    progress: Option<Arc<AtomicU64>>,
 }
 
 impl Wire {
     pub(crate) const fn new(socket: Socket, timeout: Rc<TimeoutHandle>) -> Self {
-        Self { socket, session: None, timeout, read_buffer: ReadBuffer::new() }
+        Self { socket, session: None, timeout, read_buffer: ReadBuffer::new(), progress: None }
     }
 
-    pub(crate) fn timeout(&self) -> &TimeoutHandle {
+    pub(crate) fn timeout(&self) -> &Rc<TimeoutHandle> {
         &self.timeout
+    }
+
+    /// Counts the bytes that are handed to the socket from now on in `progress` too.
+    pub(crate) fn count_in(&mut self, progress: Option<Arc<AtomicU64>>) {
+        self.progress = progress;
+    }
+
+    fn note_written(&self, count: usize, written: &mut u64) {
+        *written += u64_of(count);
+        if let Some(progress) = &self.progress {
+            progress.fetch_add(u64_of(count), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
@@ -184,14 +200,14 @@ impl Wire {
         let mut sent = 0;
         if !head.is_empty() && !body.is_empty() {
             sent = self.socket.try_send(&[IoSlice::new(head), IoSlice::new(body)])?;
-            *written += u64_of(sent);
+            self.note_written(sent, written);
         }
         while sent < total {
             let rest = if sent < head.len() { &head[sent..] } else { &body[sent - head.len()..] };
             let count =
                 self.write_some(timeout, |wire, context| wire.socket.poll_write(context, rest)).await?;
             sent += count;
-            *written += u64_of(count);
+            self.note_written(count, written);
         }
         assert_eq!(sent, total, "a socket takes no more bytes than it was given");
         Ok(())
@@ -213,7 +229,7 @@ impl Wire {
             let count = self.session.as_mut().map_or(Ok(0), |session| session.encrypt(head, body))?;
             self.flush(timeout).await?;
             encrypted += count;
-            *written += u64_of(count);
+            self.note_written(count, written);
         }
         Ok(())
     }

@@ -94,6 +94,11 @@ impl TestServer {
         }
     }
 
+    /// Returns how many unsigned requests were ended to make room for others.
+    pub fn unsigned_ended(&self) -> u64 {
+        self.metrics.snapshot().unsigned_ended
+    }
+
     /// Waits until `count` calls of the service have begun.
     pub fn wait_for_calls(&self, count: usize) {
         let until = Instant::now() + PATIENCE;
@@ -149,20 +154,24 @@ fn response(status: StatusCode, body: ResponseBody, id: &str) -> Response {
 }
 
 impl Service for TestService {
+    fn is_unsigned(&self, request: &Request) -> bool {
+        request.head.path().starts_with("/visit")
+    }
+
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         self.begun.fetch_add(1, Ordering::Relaxed);
         let id = request.id.as_str();
         let number = request.head.query().and_then(|query| query.parse().ok()).unwrap_or(0_u64);
         let full = |text: &str| response(StatusCode::OK, ResponseBody::Full(text.as_bytes().to_vec()), id);
         match request.head.path() {
-            "/echo" => match read_all(body).await {
+            "/echo" | "/visit-echo" => match read_all(body).await {
                 Ok(bytes) => response(StatusCode::OK, ResponseBody::Full(bytes), id),
                 Err(BodyError::TimedOut) => self.reject(Rejection::BodyTimeout, id),
                 Err(_) => response(StatusCode::BAD_REQUEST, ResponseBody::Empty, id),
             },
             "/echo-chunked" => response(StatusCode::OK, ResponseBody::Full(echo_chunked(body).await), id),
             "/refuse" => response(StatusCode::FORBIDDEN, ResponseBody::Full(b"no".to_vec()), id),
-            "/stream" => {
+            "/stream" | "/visit" => {
                 let source = Box::new(Counting { next: 0, end: number, fails: false });
                 response(StatusCode::OK, ResponseBody::Stream { length: number, source }, id)
             }

@@ -72,9 +72,10 @@ keys! {
      "Maximum number of open connections to the data plane. A further connection takes the place of an idle one: of those \
      that have sent no request, or else of all, the one that has been idle longest. If none is idle, it gets a 503 response \
      and is closed; with TLS it is closed without a response. Lowered at the start if the limit on open files or `server.memory_limit` is too low for it.";
-    CONNECTIONS_PER_CLIENT: "server.connections_per_client_max", None, integer(0, 1_000_000), Some("0"),
+    CONNECTIONS_PER_CLIENT: "server.connections_per_client_max", None, integer(0, 1_000_000), None,
      "Maximum number of open connections from one IPv4 address or IPv6 /64 network, on each plane; 0 means no limit. Further \
-     connections are refused as above. Trusted proxies are exempt.";
+     connections are refused as above. Trusted proxies are exempt. When not set, three quarters of \
+     the plane's maximum.";
     HEAD_TIMEOUT: "server.head_timeout_seconds", None, integer(1, 300), Some("15"),
      "Time that a client has to send a request head.";
     FIRST_REQUEST_TIMEOUT: "server.first_request_timeout_seconds", None, integer(1, 3600), Some("10"),

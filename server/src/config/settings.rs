@@ -60,6 +60,25 @@ pub struct Settings {
     pub dev_authority: Option<PathBuf>,
 }
 
+/// `server.connections_per_client_max`, if it is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClientConnectionsMax(Option<usize>);
+
+impl ClientConnectionsMax {
+    /// Returns the limit for a plane with at most `connections_max` connections; `None`: no limit.
+    ///
+    /// Unless it is set, one client takes at most three quarters. A client with one address, such as a benchmark or a proxy that is
+    /// not trusted, so has nearly all, and still cannot lock the others out.
+    #[must_use]
+    pub fn of(self, connections_max: usize) -> Option<usize> {
+        match self.0 {
+            None => Some((connections_max - connections_max / 4).max(1)),
+            Some(0) => None,
+            Some(max) => Some(max),
+        }
+    }
+}
+
 /// Section `server`.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
@@ -85,8 +104,8 @@ pub struct ServerSettings {
     pub shutdown_grace_period: Duration,
     /// Maximum number of open connections to the data plane.
     pub connections_max: usize,
-    /// Maximum number of open connections from one client to each plane; `None`: no limit.
-    pub connections_per_client_max: Option<usize>,
+    /// Maximum number of open connections from one client to each plane.
+    pub connections_per_client_max: ClientConnectionsMax,
     /// Time limit for the first request on a connection.
     pub first_request_timeout: Duration,
     /// Time limit for a request head.
@@ -207,7 +226,9 @@ impl Reader<'_> {
         let tls = self.tls(has_console.unwrap_or(true));
         let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
         let connections_max = self.number(&keys::CONNECTIONS_MAX);
-        let connections_per_client_max: Option<usize> = self.number(&keys::CONNECTIONS_PER_CLIENT);
+        let connections_per_client_max = self.optional(&keys::CONNECTIONS_PER_CLIENT, |value| {
+            if let Value::Number(max) = value { usize::try_from(*max).ok() } else { None }
+        });
         let first_request_timeout = self.seconds(&keys::FIRST_REQUEST_TIMEOUT);
         let head_timeout = self.seconds(&keys::HEAD_TIMEOUT);
         let idle_timeout = self.seconds(&keys::IDLE_TIMEOUT);
@@ -225,7 +246,7 @@ impl Reader<'_> {
             tls: tls?,
             shutdown_grace_period: shutdown_grace_period?,
             connections_max: connections_max?,
-            connections_per_client_max: Some(connections_per_client_max?).filter(|&max| max > 0),
+            connections_per_client_max: ClientConnectionsMax(connections_per_client_max?),
             first_request_timeout: first_request_timeout?,
             head_timeout: head_timeout?,
             idle_timeout: idle_timeout?,

@@ -332,12 +332,16 @@ async fn serve_management(listener: Listener, service: Rc<AdminService>, shared:
     cairn_net::serve(listener, service, limits, shared.shutdown.management.clone()).await;
 }
 
+/// Requests that nobody has signed hold one in so many of a listener's connections: the others are for those with a credential.
+const UNSIGNED_SHARE: usize = 2;
+
 pub(crate) fn limits(settings: &Settings, connections_max: usize) -> Limits {
     let server = &settings.server;
     Limits {
         head: HeadLimits::default(),
         connections_max,
-        connections_per_client_max: server.connections_per_client_max,
+        unsigned_max: connections_max / UNSIGNED_SHARE,
+        connections_per_client_max: server.connections_per_client_max.of(connections_max),
         head_timeout: server.head_timeout,
         first_request_timeout: server.first_request_timeout,
         idle_timeout: server.idle_timeout,

@@ -80,6 +80,11 @@ impl Service for ShareService {
         plain.into_response(id)
     }
 
+    /// Everything here is for visitors without an account.
+    fn is_unsigned(&self, _request: &Request) -> bool {
+        true
+    }
+
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {
         let (status, code, message) = rejection_error(reason);
         let mut response = Plain::error(status, code, message, request_id).into_response(request_id);

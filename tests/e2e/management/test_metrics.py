@@ -291,9 +291,16 @@ def test_client_timeouts_are_counted_by_phase(make_store):
         connection.close()
 
 
+# All of them may be the test's own.
+SIXTEEN = {
+    "SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN, "SERVICE_SERVER_CONNECTIONS_MAX": "16",
+    "SERVICE_SERVER_CONNECTIONS_PER_CLIENT_MAX": "0",
+}
+
+
 def test_connections_over_the_limit_are_counted_as_refused(make_store):
     """The limit is sixteen connections, and a request is in progress on each."""
-    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_SERVER_CONNECTIONS_MAX="16").start()
+    store = make_store(**SIXTEEN).start()
     store.s3.create_bucket("busy")
     head = encode_head("PUT", "/busy/k", store.s3.signed_head("PUT", "/busy/k", body=bytes(100)))
     once(store, lambda seen: seen.sum("service_connections_open", plane="data") == 0)
@@ -327,7 +334,7 @@ def is_put(store) -> bool:
 def test_silent_connections_make_room_for_others(make_store):
     """Regression: silent connections up to the limit locked everybody out, and nothing limited how long."""
     patient = {f"SERVICE_SERVER_{name}_TIMEOUT_SECONDS": "300" for name in ("FIRST_REQUEST", "IDLE")}
-    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_SERVER_CONNECTIONS_MAX="16", **patient).start()
+    store = make_store(**SIXTEEN, **patient).start()
     store.s3.create_bucket("kept")
     opened = [socket.create_connection((LOOPBACK, store.s3_port)) for _ in range(40)]
     # In the first quarter of a second of such a flood, an executor may not know yet that connections are idle.
