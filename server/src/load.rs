@@ -161,6 +161,8 @@ fn load_dev(layers: Layers, providers: &DevProviders) -> Result<Settings, LoadEr
         .default_value(&keys::S3_BIND, DEV_S3_BIND)
         // The receivers of a developer's webhooks run on the same machine.
         .default_value(&keys::ALLOW_HTTP, "true")
+        // Other servers of the developer are at `localhost` too.
+        .default_value(&keys::TLS_HSTS, "0")
         .default_value(&keys::ALLOW_PRIVATE, "true");
     if stderr().is_terminal() {
         // A developer reads the terminal: ready-to-paste lines must not scroll away.

@@ -360,24 +360,31 @@ fn each_listener_has_its_own_tls_settings() {
     let pair = |name: &str| {
         Some(PairFiles { certificate: format!("/{name}.crt").into(), key: format!("/{name}.key").into() })
     };
+    let none = || TlsSettings { hsts_seconds: 31_536_000, ..TlsSettings::default() };
     let common = [("SERVICE_TLS_CERTIFICATE", "/all.crt"), ("SERVICE_TLS_KEY", "/all.key")];
     let with = |more: &[(&'static str, &'static str)]| of(&[&common[..], more].concat());
-    assert_eq!(of(&[]), Ok(TlsSettings::default()));
-    assert_eq!(with(&[]), Ok(TlsSettings { s3: pair("all"), api: pair("all"), console: pair("all") }));
+    assert_eq!(of(&[]), Ok(none()));
+    assert_eq!(
+        with(&[]),
+        Ok(TlsSettings { s3: pair("all"), api: pair("all"), console: pair("all"), ..none() })
+    );
     assert_eq!(
         with(&[("SERVICE_TLS_API_ENABLED", "false")]),
-        Ok(TlsSettings { s3: pair("all"), api: None, console: pair("all") })
+        Ok(TlsSettings { s3: pair("all"), api: None, console: pair("all"), ..none() })
     );
     let own = [("SERVICE_TLS_API_CERTIFICATE", "/api.crt"), ("SERVICE_TLS_API_KEY", "/api.key")];
-    assert_eq!(with(&own), Ok(TlsSettings { s3: pair("all"), api: pair("api"), console: pair("all") }));
-    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: pair("api"), console: None }));
+    assert_eq!(
+        with(&own),
+        Ok(TlsSettings { s3: pair("all"), api: pair("api"), console: pair("all"), ..none() })
+    );
+    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: pair("api"), console: None, ..none() }));
     let own = [("SERVICE_TLS_CONSOLE_CERTIFICATE", "/c.crt"), ("SERVICE_TLS_CONSOLE_KEY", "/c.key")];
-    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: None, console: pair("c") }));
+    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: None, console: pair("c"), ..none() }));
     let without_console = [&own[..], &[("SERVICE_CONSOLE_ENABLED", "false")]].concat();
-    assert_eq!(of(&without_console), Ok(TlsSettings::default()));
+    assert_eq!(of(&without_console), Ok(none()));
     let file = "[server.tls]\ncertificate = \"/all.crt\"\nkey = \"/all.key\"\ns3_enabled = false\n";
     let of_file = load_file(file, &production(&[])).unwrap().server.tls;
-    assert_eq!(of_file, TlsSettings { s3: None, api: pair("all"), console: pair("all") });
+    assert_eq!(of_file, TlsSettings { s3: None, api: pair("all"), console: pair("all"), ..none() });
 }
 
 #[test]

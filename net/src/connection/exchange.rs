@@ -17,6 +17,7 @@ use crate::service::interface::{
 };
 use crate::service::request_body::{BodyState, RequestBody};
 use crate::transport::timeouts::WaitEnd;
+use crate::transport::tls::Tls;
 use crate::transport::wire::Wire;
 
 /// What happens to the connection after an exchange.
@@ -132,9 +133,15 @@ async fn respond<S: Service>(
     context: &PortContext<S>,
     wire: &mut Wire,
     framing: &ResponseFraming<'_>,
-    response: Response,
+    mut response: Response,
     request: Option<(&Request, u64)>,
 ) -> Sent {
+    // Never without TLS, as a response to plain HTTP on this port is (RFC 6797 section 7.2).
+    if wire.is_encrypted()
+        && let Some(value) = context.tls.as_ref().and_then(Tls::strict_transport)
+    {
+        response.head.header("strict-transport-security", value);
+    }
     let mut buffer = context.take_head_buffer();
     let sent = send(wire, &response.head, response.body, framing, &mut buffer).await;
     context.return_head_buffer(buffer);

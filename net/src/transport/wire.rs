@@ -70,6 +70,11 @@ impl Wire {
         }
     }
 
+    /// Returns whether what is sent now is encrypted.
+    pub(crate) const fn is_encrypted(&self) -> bool {
+        self.session.is_some()
+    }
+
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_address()
     }

@@ -113,6 +113,10 @@ keys! {
      "The console's own certificate. When not set, `certificate`.";
     TLS_CONSOLE_KEY: "server.tls.console_key", Some("SERVICE_TLS_CONSOLE_KEY"), Kind::Path, None,
      "The private key of the console's own certificate. Required with that certificate.";
+    TLS_HSTS: "server.tls.hsts_seconds", None, integer(0, 63_072_000), Some("31536000"),
+     "Time for which browsers use only TLS for a host whose TLS listener they have visited (`max-age` of \
+     Strict-Transport-Security), in seconds. It applies to all ports of the host. 0 makes them forget it; with `--dev` this is \
+     the default.";
 
     CACHE_BYTES: "storage.cache_bytes", None, bytes(0, 16 * TIB), None,
      "Memory for the cache of verified blocks, part of `server.memory_limit`. When not set, a quarter of that limit, or less \

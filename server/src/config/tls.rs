@@ -17,7 +17,7 @@ pub struct PairFiles {
     pub key: PathBuf,
 }
 
-/// The certificates of the listeners; `None` means plain HTTP.
+/// The certificates of the listeners; `None` means plain HTTP. And what is sent with TLS.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct TlsSettings {
     /// The data plane.
@@ -26,6 +26,8 @@ pub struct TlsSettings {
     pub api: Option<PairFiles>,
     /// The console's listener.
     pub console: Option<PairFiles>,
+    /// How long browsers use only TLS for this host, in seconds.
+    pub hsts_seconds: u32,
 }
 
 /// The keys of one listener.
@@ -58,7 +60,9 @@ impl Reader<'_> {
         let s3 = self.listener(&S3, common.as_ref());
         let api = self.listener(&API, common.as_ref());
         let console = self.listener(&CONSOLE, common.as_ref());
-        Some(TlsSettings { s3: s3?, api: api?, console: console?.filter(|_| has_console) })
+        let hsts_seconds = self.number(&keys::TLS_HSTS);
+        let console = console?.filter(|_| has_console);
+        Some(TlsSettings { s3: s3?, api: api?, console, hsts_seconds: hsts_seconds? })
     }
 
     fn listener(&mut self, keys: &ListenerKeys, common: Option<&PairFiles>) -> Option<Option<PairFiles>> {

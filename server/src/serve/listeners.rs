@@ -53,7 +53,7 @@ pub(super) fn bind(
     let configured = |listener: Listener, plane| {
         let listener = listener.with_trusted_proxies(settings.server.trusted_proxies.clone());
         match certificates.of(plane) {
-            Some(tls) => listener.with_tls(tls),
+            Some(tls) => listener.with_tls(tls.with_strict_transport(settings.server.tls.hsts_seconds)),
             None => listener,
         }
     };

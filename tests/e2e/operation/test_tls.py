@@ -306,3 +306,19 @@ def test_scanners_find_no_weak_protocol_or_cipher(tls_store: Cairn):
         assert int(bits) >= 128 and re.fullmatch(r"(TLS|ECDHE-\w+)[-_]\S*(GCM|POLY1305)\S*", cipher), cipher
     assert "Session renegotiation not supported" in text, text
     assert text.count("not vulnerable to heartbleed") == text.count("vulnerable to heartbleed") == 2, text
+
+
+def test_browsers_are_told_to_use_only_tls(tls_store: Cairn, make_store: Callable[..., Cairn], authority: Authority):
+    """The console, links, S3 and errors say it, also to requests that are refused. A response without TLS must not (RFC 6797)."""
+    ports = {"data": tls_store.s3_port, "management": tls_store.api_port, "console": tls_store.console_port}
+    for plane, port in ports.items():
+        for path in ("/", "/s/unknown", "/e/unknown", "/api/v1/buckets", "/health"):
+            answer = requests.get(f"https://localhost:{port}{path}", verify=str(authority.certificate), timeout=60)
+            assert answer.headers["strict-transport-security"] == "max-age=31536000", (plane, path)
+        plain = requests.get(f"http://{LOOPBACK}:{port}/", timeout=60)
+        assert plain.status_code == 400 and "strict-transport-security" not in plain.headers
+    store = make_store(**authority.issue("forgetful").environment(), SERVICE_SERVER_TLS_HSTS_SECONDS="0").start()
+    answer = requests.get(f"https://localhost:{store.s3_port}/", verify=str(authority.certificate), timeout=60)
+    assert answer.headers["strict-transport-security"] == "max-age=0"
+    plain_store = make_store().start()
+    assert "strict-transport-security" not in requests.get(plain_store.endpoint, timeout=60).headers

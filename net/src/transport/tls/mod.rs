@@ -29,6 +29,8 @@ const HTTP_1_1: &[u8] = b"http/1.1";
 pub struct Tls {
     config: Arc<RwLock<Arc<ServerConfig>>>,
     threads: HandshakeThreads,
+    /// The value of `Strict-Transport-Security`.
+    strict_transport: Option<Arc<str>>,
 }
 
 impl fmt::Debug for Tls {
@@ -43,7 +45,22 @@ impl Tls {
     /// # Errors
     /// When the system gives no random bytes for the ticket keys.
     pub fn new(certificate: &CertificateAndKey, threads: &HandshakeThreads) -> Result<Self, rustls::Error> {
-        Ok(Self { config: Arc::new(RwLock::new(config_for(certificate)?)), threads: threads.clone() })
+        Ok(Self {
+            config: Arc::new(RwLock::new(config_for(certificate)?)),
+            threads: threads.clone(),
+            strict_transport: None,
+        })
+    }
+
+    /// Tells browsers with every response to use only TLS for this host for `seconds` (RFC 6797). With 0 they forget it.
+    #[must_use]
+    pub fn with_strict_transport(self, seconds: u32) -> Self {
+        Self { strict_transport: Some(format!("max-age={seconds}").into()), ..self }
+    }
+
+    /// Returns the value of `Strict-Transport-Security`, if it is sent.
+    pub(crate) fn strict_transport(&self) -> Option<&str> {
+        self.strict_transport.as_deref()
     }
 
     /// Presents `certificate` to clients that connect from now on.
