@@ -1,4 +1,4 @@
-//! Compares the due index with the versions and uploads that it is about.
+//! Compares the due index with versions and uploads.
 //!
 //! Entry and version are compared in the same snapshot, in both directions: each version that the index should have has its
 //! entry, and each entry is about the role that its version has. The same is done with uploads.
