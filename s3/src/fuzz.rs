@@ -195,10 +195,9 @@ pub fn s3_lifecycle(data: &[u8]) {
     let again = read(&written.finish()).expect("what is written is valid");
     assert_eq!(again.len(), rules.len());
     for (rule, again) in rules.into_iter().zip(again) {
-        assert!(
-            rule.expiration_days.is_some() || rule.noncurrent_days.is_some() || rule.expired_delete_markers
-        );
-        assert!(rule.tags.len() <= OBJECT_TAGS_MAX && (rule.tags.is_empty() || !rule.expired_delete_markers));
+        let is_about_tags = !rule.tags.is_empty();
+        assert!(rule.has_action() && rule.tags.len() <= OBJECT_TAGS_MAX);
+        assert!(!is_about_tags || !(rule.expired_delete_markers || rule.abort_uploads_days.is_some()));
         assert_eq!(again.s3_id, Some(rule.id_in_s3()));
         assert_eq!(again, LifecycleRule { id: again.id, s3_id: again.s3_id.clone(), ..rule });
     }

@@ -139,11 +139,6 @@ DETAILS = [
     *known("empty-origin", (f"{CORS}test_put_cors_empty_origin", "*")),
 ]
 
-UNFINISHED = [
-    *known("row 10", *((f"{RULES}{name}", "get-bucket-lifecycle-conf", "Rules[].Filter.Prefix") for name in (
-        "test_bucket_lifecycle_configuration_object_expiry_versioned", "test_object_expiry_after_bucket_lifecycle_configuration",
-        "test_lifecycle_expired_object_delete_marker",
-    )), modes=EXTENDED),
-]
+UNFINISHED: list[Known] = []
 
 EXCEPTIONS: list[Known] = [*MEANT, *LETTER, *DETAILS, *UNFINISHED]

@@ -21,17 +21,14 @@ pub(crate) const ID_CHARACTERS_MAX: usize = 255;
 
 const TRANSITIONS: &str = "there are no storage classes, so objects can only be expired (Expiration, \
                            NoncurrentVersionExpiration)";
-const UPLOADS: &str = "unfinished uploads of all buckets are removed after storage.multipart_expiry_days, a setting of the \
-                       server";
 const SIZES: &str = "filter by Prefix and Tag";
 const DATES: &str = "use Days";
 const ALL_VERSIONS: &str = "use Expiration with Days, and NoncurrentVersionExpiration";
 
 /// Elements that S3, or MinIO, has and this server has not, with what is possible.
-const NOT_IMPLEMENTED: [(&str, &str); 9] = [
+const NOT_IMPLEMENTED: [(&str, &str); 8] = [
     ("Transition", TRANSITIONS),
     ("NoncurrentVersionTransition", TRANSITIONS),
-    ("AbortIncompleteMultipartUpload", UPLOADS),
     ("ObjectSizeGreaterThan", SIZES),
     ("ObjectSizeLessThan", SIZES),
     ("Date", DATES),
@@ -70,15 +67,23 @@ pub(crate) fn read(document: &Element, now: Timestamp) -> S3Result<Vec<Lifecycle
 fn read_rule(element: &Element, now: Timestamp) -> S3Result<LifecycleRule> {
     check_children(
         element,
-        &["ID", "Prefix", "Filter", "Status", "Expiration", "NoncurrentVersionExpiration"],
+        &[
+            "ID",
+            "Prefix",
+            "Filter",
+            "Status",
+            "Expiration",
+            "NoncurrentVersionExpiration",
+            "AbortIncompleteMultipartUpload",
+        ],
     )?;
     let s3_id = element.only_text("ID")?.filter(|id| !id.is_empty()).map(str::to_owned);
     if let Some(id) = s3_id.as_ref().filter(|id| id.chars().count() > ID_CHARACTERS_MAX) {
         let message = format!("ID length should not exceed allowed limit of {ID_CHARACTERS_MAX}");
         return Err(S3Error::invalid_argument("ID", &shortened(id), message));
     }
-    let (prefix, tags) = match (element.only_child("Prefix")?, element.only_child("Filter")?) {
-        (Some(prefix), None) => (read_prefix(prefix)?, Tags::default()),
+    let (prefix, tags, form) = match (element.only_child("Prefix")?, element.only_child("Filter")?) {
+        (Some(prefix), None) => (read_prefix(prefix)?, Tags::default(), FilterForm::RulePrefix),
         (None, Some(filter)) => read_filter(filter)?,
         (Some(_), Some(_)) => return Err(malformed("A Rule has either a Filter or a Prefix, not both.")),
         (None, None) => {
@@ -99,31 +104,50 @@ fn read_rule(element: &Element, now: Timestamp) -> S3Result<LifecycleRule> {
             Some(expiration) => read_noncurrent(expiration).map(|(days, kept)| (Some(days), kept))?,
             None => (None, 0),
         };
-    if expiration_days.is_none() && noncurrent_days.is_none() && !expired_delete_markers {
+    let abort_uploads_days =
+        element.only_child("AbortIncompleteMultipartUpload")?.map(read_abort).transpose()?;
+    let rule = LifecycleRule {
+        id: RuleId::new(now)?,
+        s3_id,
+        prefix,
+        tags,
+        form,
+        expiration_days,
+        noncurrent_days,
+        newer_noncurrent_versions,
+        expired_delete_markers,
+        abort_uploads_days,
+        is_enabled,
+        created_at: now,
+    };
+    check_actions(&rule)?;
+    Ok(rule)
+}
+
+/// Checks that a rule does something, and that its filter can select what it acts on.
+fn check_actions(rule: &LifecycleRule) -> S3Result<()> {
+    if !rule.has_action() {
         return Err(S3Error::invalid_request(
-            "At least one action needs to be specified in a rule: Expiration or NoncurrentVersionExpiration.",
+            "At least one action needs to be specified in a rule: Expiration, NoncurrentVersionExpiration or \
+             AbortIncompleteMultipartUpload.",
         ));
     }
-    if expired_delete_markers && !tags.is_empty() {
+    if rule.tags.is_empty() {
+        return Ok(());
+    }
+    if rule.expired_delete_markers {
         return Err(S3Error::invalid_request(
             "ExpiredObjectDeleteMarker cannot be specified with a Tag filter, because delete markers have no tags: use \
              a Rule of its own.",
         ));
     }
-    Ok(LifecycleRule {
-        id: RuleId::new(now)?,
-        s3_id,
-        prefix,
-        tags,
-        form: FilterForm::default(),
-        expiration_days,
-        noncurrent_days,
-        newer_noncurrent_versions,
-        expired_delete_markers,
-        abort_uploads_days: None,
-        is_enabled,
-        created_at: now,
-    })
+    if rule.abort_uploads_days.is_some() {
+        return Err(S3Error::invalid_request(
+            "AbortIncompleteMultipartUpload cannot be specified with a Tag filter, because uploads are selected by \
+             prefix: use a Rule of its own.",
+        ));
+    }
+    Ok(())
 }
 
 fn read_prefix(element: &Element) -> S3Result<String> {
@@ -137,19 +161,25 @@ fn read_prefix(element: &Element) -> S3Result<String> {
     Ok(prefix.to_owned())
 }
 
-/// Reads a filter: nothing, a prefix, a tag, or several of them within `And`.
-fn read_filter(filter: &Element) -> S3Result<(String, Tags)> {
+/// Reads a filter: nothing, a prefix, a tag, or several of them within `And`. Returns its form, too.
+fn read_filter(filter: &Element) -> S3Result<(String, Tags, FilterForm)> {
     check_children(filter, &["Prefix", "Tag", "And"])?;
     match filter.children() {
-        [] => Ok((String::new(), Tags::default())),
+        [] => Ok((String::new(), Tags::default(), FilterForm::Empty)),
         [only] if only.name() == "And" => {
             check_children(only, &["Prefix", "Tag"])?;
             if only.children().is_empty() {
                 return Err(malformed("And has a Prefix or a Tag, or several of them."));
             }
-            read_predicates(only)
+            let (prefix, tags) = read_predicates(only)?;
+            let form = match (only.child("Prefix").is_some(), tags.is_empty()) {
+                _ if only.children().len() == 1 => FilterForm::And,
+                (true, false) if prefix.is_empty() => FilterForm::AndEmptyPrefix,
+                _ => FilterForm::Shortest,
+            };
+            Ok((prefix, tags, form))
         }
-        [_] => read_predicates(filter),
+        [_] => read_predicates(filter).map(|(prefix, tags)| (prefix, tags, FilterForm::Shortest)),
         _ => Err(malformed("A Filter has one Prefix or one Tag. Several of them are within And.")),
     }
 }
@@ -198,6 +228,17 @@ fn read_noncurrent(element: &Element) -> S3Result<(u32, u32)> {
     let kept = element.only_text("NewerNoncurrentVersions")?;
     let kept = kept.map(|text| number("NewerNoncurrentVersions", text, NEWER_NONCURRENT_VERSIONS_MAX));
     Ok((number("NoncurrentDays", days, LIFECYCLE_DAYS_MAX)?, kept.transpose()?.unwrap_or(0)))
+}
+
+/// Returns the days.
+fn read_abort(element: &Element) -> S3Result<u32> {
+    check_children(element, &["DaysAfterInitiation"])?;
+    let Some(days) = element.only_text("DaysAfterInitiation")? else {
+        return Err(malformed(
+            "AbortIncompleteMultipartUpload has DaysAfterInitiation, which is at least 1.",
+        ));
+    };
+    number("DaysAfterInitiation", days, LIFECYCLE_DAYS_MAX)
 }
 
 /// Parses digits without a sign, for a number from 1 to `max`.

@@ -68,13 +68,47 @@ fn actions_are_read() {
     assert_ne!(rules[0].id, rules[1].id);
 }
 
+const ABORT: &str = "<AbortIncompleteMultipartUpload><DaysAfterInitiation>7</DaysAfterInitiation>\
+                     </AbortIncompleteMultipartUpload>";
+
+#[test]
+fn rule_may_do_nothing_but_abort_uploads() {
+    let rule = read_rule("<Filter><Prefix>a/</Prefix></Filter>", ABORT).expect("valid");
+    assert_eq!((rule.abort_uploads_days, rule.expiration_days, &*rule.prefix), (Some(7), None, "a/"));
+    let rule = read_rule("<Filter/>", &format!("{DAYS}{ABORT}")).expect("valid");
+    assert_eq!((rule.abort_uploads_days, rule.expiration_days), (Some(7), Some(3)));
+    assert!(written(&[rule]).ends_with(&format!("{DAYS}{ABORT}</Rule>")));
+}
+
+/// What a client wrote, it reads: Terraform applies a configuration again that comes back in another form.
+#[test]
+fn each_form_of_a_filter_is_returned() {
+    let tag = "<Tag><Key>k</Key><Value>v</Value></Tag>";
+    for filter in [
+        "<Prefix>a/</Prefix>".to_owned(),
+        "<Prefix></Prefix>".to_owned(),
+        "<Filter></Filter>".to_owned(),
+        "<Filter><Prefix>a/</Prefix></Filter>".to_owned(),
+        "<Filter><Prefix></Prefix></Filter>".to_owned(),
+        format!("<Filter>{tag}</Filter>"),
+        format!("<Filter><And>{tag}</And></Filter>"),
+        "<Filter><And><Prefix>a/</Prefix></And></Filter>".to_owned(),
+        "<Filter><And><Prefix></Prefix></And></Filter>".to_owned(),
+        format!("<Filter><And><Prefix></Prefix>{tag}</And></Filter>"),
+        format!("<Filter><And><Prefix>a/</Prefix>{tag}</And></Filter>"),
+        format!("<Filter><And>{tag}<Tag><Key>l</Key><Value></Value></Tag></And></Filter>"),
+    ] {
+        let text = format!("<Rule><ID>i</ID>{filter}<Status>Enabled</Status>{DAYS}</Rule>");
+        assert_eq!(written(&read(&text).expect(&filter)), text);
+    }
+}
+
 #[test]
 fn what_is_not_implemented_is_named_with_what_is_possible() {
     let day = "<Days>1</Days>";
     for (filter, action, expected) in [
         ("<Filter/>", format!("{DAYS}<Transition>{day}</Transition>"), "no storage classes"),
         ("<Filter/>", format!("{DAYS}<NoncurrentVersionTransition/>"), "no storage classes"),
-        ("<Filter/>", format!("{DAYS}<AbortIncompleteMultipartUpload/>"), "storage.multipart_expiry_days"),
         ("<Filter/>", "<Expiration><Date>2030-01-01T00:00:00Z</Date></Expiration>".to_owned(), "use Days"),
         ("<Filter/>", "<DelMarkerExpiration/>".to_owned(), "ExpiredObjectDeleteMarker"),
         (
@@ -155,6 +189,24 @@ fn wrong_documents_are_refused() {
             ),
             "InvalidArgument",
         ),
+    ] {
+        let (found, message) = read_rule(filter, &action).expect_err(&format!("{filter} {action}"));
+        assert_eq!(found, code, "{filter} {action}: {message}");
+    }
+}
+
+#[test]
+fn wrong_days_of_uploads_are_refused() {
+    let tag = "<Tag><Key>k</Key><Value>v</Value></Tag>";
+    for (filter, action, code) in [
+        ("<Filter/>", "<AbortIncompleteMultipartUpload/>".to_owned(), "MalformedXML"),
+        ("<Filter/>", ABORT.replace('7', "0"), "InvalidArgument"),
+        ("<Filter/>", ABORT.replace('7', "36501"), "InvalidArgument"),
+        ("<Filter/>", ABORT.replace('7', "x"), "MalformedXML"),
+        ("<Filter/>", ABORT.repeat(2), "MalformedXML"),
+        ("<Filter/>", ABORT.replace("DaysAfterInitiation", "Days"), "MalformedXML"),
+        (&format!("<Filter>{tag}</Filter>"), ABORT.to_owned(), "InvalidRequest"),
+        (&format!("<Filter><And><Prefix>a</Prefix>{tag}</And></Filter>"), ABORT.to_owned(), "InvalidRequest"),
     ] {
         let (found, message) = read_rule(filter, &action).expect_err(&format!("{filter} {action}"));
         assert_eq!(found, code, "{filter} {action}: {message}");

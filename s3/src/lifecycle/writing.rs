@@ -1,12 +1,12 @@
 //! Writes the lifecycle rules of a bucket as S3 has them. Source: API Reference, GetBucketLifecycleConfiguration.
 //!
 //! A rule of ours may expire objects by age and remove delete markers at once. S3 forbids both in one rule, so it becomes
-//! two. Filters always have the form with `Filter`.
+//! two. Prefix and tags have the form in which an S3 client wrote them, and otherwise the shortest one with `Filter`.
 
 use crate::errors::{S3Error, S3Result};
 use crate::lifecycle::reading::DOCUMENT;
 use crate::xml::writer::{XmlWriter, xml_can_represent};
-use cairn_engine::LifecycleRule;
+use cairn_engine::{FilterForm, LifecycleRule};
 
 /// What the ID of the second rule ends with.
 const MARKERS_SUFFIX: &str = "-delete-markers";
@@ -34,6 +34,7 @@ pub(crate) fn document<'r>(rules: impl Iterator<Item = &'r LifecycleRule>) -> S3
                 None => {}
             }
             write_noncurrent(xml, rule);
+            write_abort(xml, rule);
         });
         if is_split {
             write_rule(&mut xml, rule, &format!("{}{MARKERS_SUFFIX}", rule.id), write_markers);
@@ -58,8 +59,13 @@ fn write_rule(
 }
 
 fn write_filter(xml: &mut XmlWriter, rule: &LifecycleRule) {
-    let has_prefix = rule.tags.is_empty() || !rule.prefix.is_empty();
-    let is_combined = usize::from(has_prefix) + rule.tags.len() > 1;
+    let form = rule.form;
+    if form == FilterForm::RulePrefix {
+        return xml.text("Prefix", &rule.prefix);
+    }
+    let has_prefix = form != FilterForm::Empty
+        && (rule.tags.is_empty() || !rule.prefix.is_empty() || form == FilterForm::AndEmptyPrefix);
+    let is_combined = usize::from(has_prefix) + rule.tags.len() > 1 || form == FilterForm::And;
     xml.open("Filter");
     if is_combined {
         xml.open("And");
@@ -97,6 +103,13 @@ fn write_noncurrent(xml: &mut XmlWriter, rule: &LifecycleRule) {
     }
     xml.value("NoncurrentDays", days);
     xml.close("NoncurrentVersionExpiration");
+}
+
+fn write_abort(xml: &mut XmlWriter, rule: &LifecycleRule) {
+    let Some(days) = rule.abort_uploads_days else { return };
+    xml.open("AbortIncompleteMultipartUpload");
+    xml.value("DaysAfterInitiation", days);
+    xml.close("AbortIncompleteMultipartUpload");
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::errors::{S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum;
 use crate::headers::encryption;
+use crate::headers::expiration;
 use crate::headers::object_lock;
 use crate::headers::write_conditions;
 use crate::multipart::refuse_conflicting_parameter;
@@ -41,6 +42,7 @@ pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> 
         reply.head.header("x-amz-checksum-algorithm", checksum::name(algorithm));
         reply.head.header("x-amz-checksum-type", checksum::kind_name(kind));
     }
+    expiration::write_abort_headers(&mut reply.head, call.engine.store(), &bucket, &key, begun.initiated);
     Ok(reply)
 }
 

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::compatibility::Compatibility;
 use crate::errors::S3Result;
 use crate::headers::checksum;
+use crate::headers::expiration;
 use crate::multipart::{named_upload, refuse_conflicting_parameter, write_upload_checksum};
 use crate::ops::list_page;
 use crate::ops::name_encoding::NameEncoding;
@@ -34,7 +35,10 @@ pub(crate) fn list_parts(call: &Call<'_>) -> S3Result<Reply> {
         // A page with max 0 is never truncated, even if parts exist.
         page = PartsPage { parts: Vec::new(), is_truncated: false, ..page };
     }
-    Ok(Reply::xml(document((bucket.name.as_str(), key.as_str()), &request, &page)?))
+    let mut reply = Reply::xml(document((bucket.name.as_str(), key.as_str()), &request, &page)?);
+    let initiated = page.upload.initiated;
+    expiration::write_abort_headers(&mut reply.head, call.engine.store(), &bucket, &key, initiated);
+    Ok(reply)
 }
 
 fn list_request(query: &Query<'_>, mode: Compatibility) -> S3Result<ListRequest> {
