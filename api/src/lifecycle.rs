@@ -22,9 +22,13 @@ pub struct Tag {
     {"required": ["expiration"], "properties": {"expiration": {"type": "integer"}}},
     {"required": ["noncurrent_version_expiration"], "properties": {"noncurrent_version_expiration": {"type": "integer"}}},
     {"required": ["expired_delete_markers"], "properties": {"expired_delete_markers": {"const": true}}},
+    {"required": ["abort_incomplete_multipart_upload"], "properties": {"abort_incomplete_multipart_upload": {"type": "integer"}}},
 ], "allOf" = [{"anyOf": [
     {"properties": {"tags": {"type": ["array", "null"], "maxItems": 0}}},
-    {"properties": {"expired_delete_markers": {"enum": [false, null]}}},
+    {"properties": {
+        "expired_delete_markers": {"enum": [false, null]},
+        "abort_incomplete_multipart_upload": {"type": "null"},
+    }},
 ]}, {"anyOf": [
     {"properties": {"newer_noncurrent_versions": {"enum": [0, null]}}},
     {"required": ["noncurrent_version_expiration"], "properties": {"noncurrent_version_expiration": {"type": "integer"}}},
@@ -33,7 +37,8 @@ pub struct SetLifecycleRule {
     /// At most 1024 bytes of UTF-8. An empty prefix matches every key.
     #[schemars(length(max = 1024))]
     pub prefix: String,
-    /// The rule is about versions that have all of these tags. Not with expired_delete_markers.
+    /// The rule is about versions that have all of these tags. Not with expired_delete_markers or
+    /// abort_incomplete_multipart_upload.
     #[schemars(length(max = 10))]
     pub tags: Option<Vec<Tag>>,
     /// Days after which a current object expires.
@@ -47,6 +52,9 @@ pub struct SetLifecycleRule {
     pub newer_noncurrent_versions: Option<u32>,
     /// Removes delete markers that are the only version of their key.
     pub expired_delete_markers: Option<bool>,
+    /// Days after which an unfinished multipart upload is aborted, counted from when it was begun.
+    #[schemars(range(min = 1, max = 36500))]
+    pub abort_incomplete_multipart_upload: Option<u32>,
     pub enabled: Option<bool>,
 }
 
@@ -62,6 +70,7 @@ pub struct LifecycleRuleStatus {
     pub delete_markers_written: u64,
     pub noncurrent_versions_removed: u64,
     pub delete_markers_removed: u64,
+    pub multipart_uploads_aborted: u64,
     pub skipped_locked: u64,
     pub failed: u64,
     pub bytes_freed: u64,
@@ -85,6 +94,8 @@ pub struct LifecycleRule {
     #[schemars(range(max = 1000))]
     pub newer_noncurrent_versions: u32,
     pub expired_delete_markers: bool,
+    #[schemars(range(min = 1, max = 36500))]
+    pub abort_incomplete_multipart_upload: Option<u32>,
     pub enabled: bool,
     pub created_at: Time,
     pub status: LifecycleRuleStatus,
@@ -122,6 +133,10 @@ pub struct LifecyclePreview {
     pub noncurrent_bytes: u64,
     pub delete_markers: u64,
     pub locked: u64,
+    /// Unfinished uploads that the rule would abort. They are not in the sample.
+    pub multipart_uploads: u64,
+    /// Bytes of their parts.
+    pub multipart_bytes: u64,
     pub next_due_at: Option<Time>,
     #[schemars(length(max = 100))]
     pub sample: Vec<PlannedRemoval>,

@@ -61,7 +61,10 @@ fn rule_of(
         noncurrent_days: days("noncurrent_version_expiration", request.noncurrent_version_expiration)?,
         newer_noncurrent_versions: request.newer_noncurrent_versions.unwrap_or_default(),
         expired_delete_markers: request.expired_delete_markers.unwrap_or_default(),
-        abort_uploads_days: None,
+        abort_uploads_days: days(
+            "abort_incomplete_multipart_upload",
+            request.abort_incomplete_multipart_upload,
+        )?,
         is_enabled: request.enabled.unwrap_or(true),
         created_at,
     };
@@ -75,14 +78,21 @@ fn rule_of(
             "newer_noncurrent_versions must be at most {NEWER_NONCURRENT_VERSIONS_MAX}"
         )));
     }
-    if rule.expiration_days.is_none() && rule.noncurrent_days.is_none() && !rule.expired_delete_markers {
+    if !rule.has_action() {
         return Err(AdminError::invalid(
-            "the rule does nothing: set expiration, noncurrent_version_expiration or expired_delete_markers",
+            "the rule does nothing: set expiration, noncurrent_version_expiration, expired_delete_markers or \
+             abort_incomplete_multipart_upload",
         ));
     }
     if rule.expired_delete_markers && !rule.tags.is_empty() {
         return Err(AdminError::invalid(
             "expired_delete_markers has no effect in a rule with tags, because delete markers have none: make two rules",
+        ));
+    }
+    if rule.abort_uploads_days.is_some() && !rule.tags.is_empty() {
+        return Err(AdminError::invalid(
+            "abort_incomplete_multipart_upload has no effect in a rule with tags, because uploads are selected by prefix: \
+             make two rules",
         ));
     }
     if rule.newer_noncurrent_versions > 0 && rule.noncurrent_days.is_none() {
@@ -105,6 +115,7 @@ fn status_body(status: RuleStatus, next_run_at: Option<Timestamp>) -> LifecycleR
         delete_markers_written: counts.delete_markers_written,
         noncurrent_versions_removed: counts.noncurrent_versions_removed,
         delete_markers_removed: counts.delete_markers_removed,
+        multipart_uploads_aborted: counts.multipart_uploads_aborted,
         skipped_locked: counts.skipped_locked,
         failed: counts.failed,
         bytes_freed: counts.bytes_freed,
@@ -124,6 +135,7 @@ fn rule_body(store: &Store, rule: &LifecycleRule) -> cairn_api::LifecycleRule {
         noncurrent_version_expiration: rule.noncurrent_days,
         newer_noncurrent_versions: rule.newer_noncurrent_versions,
         expired_delete_markers: rule.expired_delete_markers,
+        abort_incomplete_multipart_upload: rule.abort_uploads_days,
         enabled: rule.is_enabled,
         created_at: rule.created_at.into(),
         status: status_body(store.lifecycle_rule_status(rule.id), next_run_at),
@@ -135,7 +147,8 @@ fn describe(rule: &LifecycleRule) -> String {
     let days = |days: Option<u32>| days.map_or_else(|| "never".to_owned(), |days| format!("{days} days"));
     let tags: Vec<String> = rule.tags.iter().map(|(key, value)| format!(", tag {key}={value}")).collect();
     format!(
-        "rule {}: prefix {:?}{}, expiration {}, noncurrent versions {} (keeping {}), expired delete markers {}, enabled {}",
+        "rule {}: prefix {:?}{}, expiration {}, noncurrent versions {} (keeping {}), expired delete markers {}, \
+         unfinished uploads {}, enabled {}",
         rule.id,
         rule.prefix,
         tags.concat(),
@@ -143,6 +156,7 @@ fn describe(rule: &LifecycleRule) -> String {
         days(rule.noncurrent_days),
         rule.newer_noncurrent_versions,
         rule.expired_delete_markers,
+        days(rule.abort_uploads_days),
         rule.is_enabled,
     )
 }
@@ -235,6 +249,8 @@ fn preview_body(preview: LifecyclePreview) -> cairn_api::LifecyclePreview {
         noncurrent_bytes: preview.noncurrent_bytes,
         delete_markers: preview.delete_markers,
         locked: preview.locked,
+        multipart_uploads: preview.multipart_uploads,
+        multipart_bytes: preview.multipart_bytes,
         next_due_at: preview.next_due_at.map(Time::from),
         sample: preview.sample.into_iter().map(planned_body).collect(),
     }
@@ -327,6 +343,15 @@ mod tests {
         let markers =
             r#"{"prefix": "", "expired_delete_markers": true, "tags": [{"key": "a", "value": "1"}]}"#;
         assert!(parse(markers).is_err());
+        let uploads =
+            r#"{"prefix": "", "abort_incomplete_multipart_upload": 1, "tags": [{"key": "a", "value": "1"}]}"#;
+        assert!(parse(uploads).is_err());
+    }
+
+    #[test]
+    fn rule_may_do_nothing_but_abort_uploads() {
+        let rule = parse(r#"{"prefix": "a", "abort_incomplete_multipart_upload": 7}"#).expect("is valid");
+        assert_eq!((rule.abort_uploads_days, rule.expiration_days), (Some(7), None));
     }
 
     #[test]
@@ -340,6 +365,9 @@ mod tests {
             r#"{"prefix": "", "expiration": "1"}"#,
             r#"{"prefix": "", "noncurrent_version_expiration": 0}"#,
             r#"{"prefix": "", "newer_noncurrent_versions": 3}"#,
+            r#"{"prefix": "", "abort_incomplete_multipart_upload": 0}"#,
+            r#"{"prefix": "", "abort_incomplete_multipart_upload": 36501}"#,
+            r#"{"prefix": "", "abort_incomplete_multipart_upload": null}"#,
             r#"{"prefix": "", "expiration": 1, "newer_noncurrent_versions": 3}"#,
             r#"{"prefix": "", "noncurrent_version_expiration": 1, "newer_noncurrent_versions": 1001}"#,
             r#"{"prefix": "", "expiration": 1, "days": 1}"#,

@@ -161,6 +161,7 @@ fn lifecycle_removed(now: &Snapshot<'_>) -> Vec<Sample> {
         ("delete_marker_written", counts.delete_markers_written),
         ("noncurrent_version", counts.noncurrent_versions_removed),
         ("delete_marker_removed", counts.delete_markers_removed),
+        ("multipart_upload_aborted", counts.multipart_uploads_aborted),
     ]
     .map(|(kind, count)| Sample::labelled("kind", kind, Whole(count)))
     .into()
@@ -220,12 +221,12 @@ static METRICS: &[Metric] = &[
         COUNTER,
         "service_lifecycle_removed_total",
         "What lifecycle rules have done since the process started: objects that expired, delete markers written over them, \
-         non-current versions and delete markers removed.",
+         non-current versions and delete markers removed, unfinished uploads aborted.",
         lifecycle_removed,
     ),
     counter(
         "service_lifecycle_freed_bytes_total",
-        "Bytes of the versions that lifecycle rules have removed since the process started.",
+        "Bytes of the versions and uploads that lifecycle rules have removed since the process started.",
         |now| now.lifecycle.counts.bytes_freed,
     ),
     counter(

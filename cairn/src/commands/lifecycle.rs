@@ -85,6 +85,9 @@ command! {
         /// remove delete markers that are a key's only version
         #[argh(switch)]
         remove_expired_markers: bool,
+        /// days after which unfinished uploads are aborted
+        #[argh(option, arg_name = "n")]
+        abort_uploads_days: Option<Days>,
         /// create it disabled
         #[argh(switch)]
         disabled: bool,
@@ -124,6 +127,9 @@ command! {
         /// whether to remove delete markers that are a key's only version: true or false
         #[argh(option, arg_name = "flag")]
         remove_expired_markers: Option<bool>,
+        /// days after which unfinished uploads are aborted, or never
+        #[argh(option, arg_name = "n")]
+        abort_uploads_days: Option<Days>,
         /// whether the rule acts: true or false
         #[argh(option, arg_name = "flag")]
         enabled: Option<bool>,
@@ -201,6 +207,10 @@ fn sentence(preview: &LifecyclePreview) -> String {
         parts.push(counted(preview.delete_markers, "delete marker"));
     }
     let mut text = format!("would remove {} now", parts.join(", "));
+    if preview.multipart_uploads > 0 {
+        let count = counted(preview.multipart_uploads, "unfinished upload");
+        text += &format!(", and abort {}", of_bytes(count, preview.multipart_bytes));
+    }
     if preview.locked > 0 {
         text += &format!("; {} stay because they are locked", counted(preview.locked, "version"));
     }
@@ -240,6 +250,7 @@ fn existing(client: &Client, bucket: &str, id: &str) -> Result<SetLifecycleRule,
         noncurrent_version_expiration: rule.noncurrent_version_expiration,
         newer_noncurrent_versions: Some(rule.newer_noncurrent_versions),
         expired_delete_markers: Some(rule.expired_delete_markers),
+        abort_incomplete_multipart_upload: rule.abort_incomplete_multipart_upload,
         enabled: Some(rule.enabled),
     })
 }
@@ -259,6 +270,7 @@ impl Create {
             noncurrent_version_expiration: self.noncurrent_days.and_then(|Days(days)| days),
             newer_noncurrent_versions: self.keep_noncurrent.map(Whole::short),
             expired_delete_markers: Some(self.remove_expired_markers),
+            abort_incomplete_multipart_upload: self.abort_uploads_days.and_then(|Days(days)| days),
             enabled: Some(!self.disabled),
         };
         let client = self.client()?;
@@ -288,6 +300,9 @@ impl Update {
         }
         if let Some(Days(days)) = self.noncurrent_days {
             rule.noncurrent_version_expiration = days;
+        }
+        if let Some(Days(days)) = self.abort_uploads_days {
+            rule.abort_incomplete_multipart_upload = days;
         }
         rule.newer_noncurrent_versions =
             self.keep_noncurrent.map(Whole::short).or(rule.newer_noncurrent_versions);
@@ -337,6 +352,8 @@ mod tests {
             noncurrent_bytes: 0,
             delete_markers: 0,
             locked: 0,
+            multipart_uploads: 0,
+            multipart_bytes: 0,
             next_due_at: None,
             sample: Vec::new(),
         };
@@ -345,12 +362,14 @@ mod tests {
         preview.noncurrent_bytes = 1024;
         preview.delete_markers = 3;
         preview.locked = 4;
+        preview.multipart_uploads = 5;
+        preview.multipart_bytes = 7;
         preview.complete = false;
         preview.next_due_at = Some("2026-11-23T00:00:00.000Z".into());
         assert_eq!(
             sentence(&preview),
-            "would remove 1 object (5 B), 2 non-current versions (1 KiB (1024 bytes)), 3 delete markers now; 4 versions \
-             stay because they are locked; more is due from 2026-11-23T00:00:00.000Z on; not everything was examined, so \
+            "would remove 1 object (5 B), 2 non-current versions (1 KiB (1024 bytes)), 3 delete markers now, and abort \
+             5 unfinished uploads (7 B); 4 versions stay because they are locked; more is due from 2026-11-23T00:00:00.000Z on; not everything was examined, so \
              the numbers are too small\n"
         );
     }

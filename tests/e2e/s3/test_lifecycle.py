@@ -326,7 +326,9 @@ def test_metrics_count_what_rules_did(admin: Management, client: BaseClient, buc
     {"prefix": "", "newer_noncurrent_versions": 1}, {"prefix": "", "expiration": 1, "days": 3},
     {"prefix": "", "noncurrent_version_expiration": 1, "newer_noncurrent_versions": 1001},
     {"prefix": "", "expiration": 1, "enabled": "yes"}, {"prefix": "x" * 1025, "expiration": 1}, [], "rule",
-    {"prefix": "", "expired_delete_markers": False},
+    {"prefix": "", "expired_delete_markers": False}, {"prefix": "", "abort_incomplete_multipart_upload": 0},
+    {"prefix": "", "abort_incomplete_multipart_upload": 36501}, {"prefix": "", "abort_incomplete_multipart_upload": "1"},
+    {"prefix": "", "abort_incomplete_multipart_upload": 1, "tags": [{"key": "a", "value": "1"}]},
 ])
 def test_invalid_rules_are_refused_and_change_nothing(admin: Management, bucket: str, body: object):
     """The same for creations, replacements and previews."""
