@@ -72,6 +72,7 @@ async function editRule(bucket, rule) {
   const old = number(rule?.noncurrent_version_expiration);
   // 0 is what a rule without it has.
   const newer = number(rule?.newer_noncurrent_versions || undefined);
+  const uploads = number(rule?.abort_incomplete_multipart_upload);
   const markers = h("input", { type: "checkbox", checked: rule?.expired_delete_markers ?? false });
   const enabled = h("input", { type: "checkbox", checked: rule?.enabled ?? true });
   const value = (input) => (input.value === "" ? undefined : Number(input.value));
@@ -85,6 +86,7 @@ async function editRule(bucket, rule) {
     noncurrent_version_expiration: value(old),
     newer_noncurrent_versions: value(newer),
     expired_delete_markers: markers.checked || undefined,
+    abort_incomplete_multipart_upload: value(uploads),
     enabled: enabled.checked,
   });
   const shown = h("div", { "aria-live": "polite" });
@@ -111,6 +113,15 @@ async function editRule(bucket, rule) {
               },
             ),
           ),
+          found.multipart_uploads > 0 &&
+            h(
+              "p",
+              null,
+              t("It would abort {uploads} unfinished uploads ({bytes}).", {
+                uploads: count(found.multipart_uploads),
+                bytes: size(found.multipart_bytes),
+              }),
+            ),
           found.sample.length > 0 &&
             h(
               "ul",
@@ -136,6 +147,7 @@ async function editRule(bucket, rule) {
       field(t("Remove objects after days"), expiration),
       field(t("Remove old versions after days"), old),
       field(t("Keep this many old versions"), newer),
+      field(t("Abort unfinished uploads after days"), uploads),
       h("label", { class: "check" }, markers, t("Remove delete markers without versions")),
       h("label", { class: "check" }, enabled, t("Enabled")),
       button(t("Preview"), preview),
@@ -168,6 +180,12 @@ function ruleTable(bucket, rules) {
       rule.newer_noncurrent_versions &&
         plural(rule.newer_noncurrent_versions, "all but {n} old version", "all but {n} old versions"),
       rule.expired_delete_markers && t("delete markers without versions"),
+      rule.abort_incomplete_multipart_upload &&
+        plural(
+          rule.abort_incomplete_multipart_upload,
+          "unfinished uploads after {n} day",
+          "unfinished uploads after {n} days",
+        ),
     ]
       .filter(Boolean)
       .join(", ");

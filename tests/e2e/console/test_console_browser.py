@@ -397,6 +397,17 @@ def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: s
     page.fill("Remove objects after days", "8")
     page.click("Save")
     page.see("objects after 8 days")
+    page.click("Create rule")
+    page.fill("Abort unfinished uploads after days", "1")
+    page.click("Preview")
+    page.see("Now it would remove 0 objects")
+    page.click("Create rule")
+    page.see("unfinished uploads after 1 day")
+    uploads = expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"][1]
+    assert (uploads["abort_incomplete_multipart_upload"], uploads["expiration"]) == (1, None)
+    expect(console_store.admin.delete(f"/lifecycle-rules/{uploads['id']}"), 204)
+    page.go("settings", bucket)
+    page.see("objects after 8 days")
     assert expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"][0]["tags"] == rule["tags"]
     page.click("Delete")
     page.click("Delete rule")
