@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from minio import Minio
 from minio.commonconfig import ENABLED, AndOperator, Filter, Tag, Tags
-from minio.lifecycleconfig import Expiration, LifecycleConfig, NoncurrentVersionExpiration, Rule, Transition
+from minio.lifecycleconfig import AbortIncompleteMultipartUpload, Expiration, LifecycleConfig, NoncurrentVersionExpiration, Rule, Transition
 
 from harness.management import expect, lifecycle_runs_later
 from harness.programs import MC
@@ -59,6 +59,7 @@ def test_aws_cli(extended_store: Cairn, extended_bucket: str, commands, tmp_path
     rules = [
         {"ID": "logs", "Filter": {"Prefix": "logs/"}, "Status": "Enabled", "Expiration": {"Days": 30}},
         {"ID": "tmp", "Filter": {"Tag": {"Key": "k", "Value": "v"}}, "Status": "Enabled", "NoncurrentVersionExpiration": {"NoncurrentDays": 1}},
+        {"ID": "old form", "Prefix": "old/", "Status": "Enabled", "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7}},
     ]
     put = ("aws", "s3api", "put-bucket-lifecycle-configuration", *at, "--lifecycle-configuration", f"file://{tmp_path}/rules.json")
     (tmp_path / "rules.json").write_text(json.dumps({"Rules": rules}))
@@ -69,7 +70,7 @@ def test_aws_cli(extended_store: Cairn, extended_bucket: str, commands, tmp_path
     (tmp_path / "rules.json").write_text(json.dumps({"Rules": [*rules, tiering]}))
     refused = commands.run(*put)
     assert refused.returncode != 0 and "no storage classes" in refused.stderr
-    assert [rule["s3_id"] for rule in managed(extended_store, extended_bucket)] == ["logs", "tmp"]
+    assert [rule["s3_id"] for rule in managed(extended_store, extended_bucket)] == ["logs", "tmp", "old form"]
     commands.must("aws", "s3api", "delete-bucket-lifecycle", *at)
     assert managed(extended_store, extended_bucket) == []
 
@@ -107,17 +108,19 @@ def test_minio_py(extended_store: Cairn, extended: S3, extended_bucket: str):
         Rule(ENABLED, rule_filter=Filter(prefix="logs/"), rule_id="logs", expiration=Expiration(days=30)),
         Rule(ENABLED, rule_filter=Filter(and_operator=AndOperator("t/", tags)), rule_id="both", noncurrent_version_expiration=NoncurrentVersionExpiration(noncurrent_days=2)),
         Rule(ENABLED, rule_filter=Filter(tag=Tag("k", "v")), rule_id="tag", expiration=Expiration(days=1)),
+        Rule(ENABLED, rule_filter=Filter(prefix=""), rule_id="up", abort_incomplete_multipart_upload=AbortIncompleteMultipartUpload(days_after_initiation=7)),
     ])
     client.set_bucket_lifecycle(extended_bucket, config)
-    logs, both, tag = client.get_bucket_lifecycle(extended_bucket).rules
+    logs, both, tag, uploads = client.get_bucket_lifecycle(extended_bucket).rules
     assert (logs.rule_id, logs.rule_filter.prefix, logs.expiration.days) == ("logs", "logs/", 30)
     assert (both.rule_filter.and_operator.prefix, dict(both.rule_filter.and_operator.tags)) == ("t/", {"k": "v"})
     assert both.noncurrent_version_expiration.noncurrent_days == 2
     assert (tag.rule_filter.tag.key, tag.rule_filter.tag.value) == ("k", "v")
+    assert (uploads.abort_incomplete_multipart_upload.days_after_initiation, uploads.expiration) == (7, None)
     tiering = Rule(ENABLED, rule_filter=Filter(prefix=""), rule_id="t", transition=Transition(days=1, storage_class="GLACIER"))
     with pytest.raises(Exception, match="no storage classes"):
         client.set_bucket_lifecycle(extended_bucket, LifecycleConfig([tiering]))
-    assert len(managed(extended_store, extended_bucket)) == 3
+    assert len(managed(extended_store, extended_bucket)) == 4
     client.delete_bucket_lifecycle(extended_bucket)
     assert client.get_bucket_lifecycle(extended_bucket) is None
 
