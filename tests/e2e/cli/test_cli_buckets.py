@@ -121,3 +121,16 @@ def test_unfinished_uploads_are_listed_and_aborted(store: Cairn, admin: Manageme
         expect_refusal(admin.delete(f"{path}/{key}", params={"upload_id": gone}), 404, "UPLOAD_NOT_FOUND")
     assert len(expect(admin.get(path, params={"prefix": "a"}), 200)["multipart_uploads"]) == 1
     assert json.dumps(expect(admin.get("/audit/events", params={"operation": "abort_multipart_upload"}), 200)).count(upload) >= 1
+
+
+def test_lifecycle_rule_about_uploads(cli: Cli, store: Cairn, bucket: str):
+    """Created, kept by a change of something else, removed with `never`, and previewed."""
+    make_client(store.s3).create_multipart_upload(Bucket=bucket, Key="k")
+    preview = cli.json("lifecycle", "create", bucket, "--abort-uploads-days", "7", "--preview")
+    assert (preview["multipart_uploads"], preview["multipart_bytes"]) == (0, 0) and preview["next_due_at"]
+    rule = cli.json("lifecycle", "create", bucket, "--prefix", "a/", "--abort-uploads-days", "7")
+    assert (rule["abort_incomplete_multipart_upload"], rule["expiration"]) == (7, None)
+    assert "7 days" in cli.text("lifecycle", "list", bucket)
+    changed = cli.json("lifecycle", "update", bucket, rule["id"], "--expire-days", "3")
+    assert (changed["abort_incomplete_multipart_upload"], changed["expiration"]) == (7, 3)
+    assert cli.json("lifecycle", "update", bucket, rule["id"], "--abort-uploads-days", "never")["abort_incomplete_multipart_upload"] is None
