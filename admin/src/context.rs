@@ -27,6 +27,8 @@ pub struct Capabilities {
     pub console: bool,
     /// Whether the root credential may be used for S3.
     pub root_s3: bool,
+    /// Whether the rules of public access have an effect.
+    pub public_access: bool,
     /// How much of S3 is implemented: the word for `s3.compatibility`.
     pub s3_compatibility: &'static str,
 }

@@ -131,6 +131,9 @@ error_table! {
     /// The bucket is not empty: what it holds.
     BucketNotEmpty(contents: String) => S::CONFLICT, "BUCKET_NOT_EMPTY",
         format!("the bucket is not empty: it holds {contents}");
+    /// Public access is disabled by the configuration, and a rule would be added.
+    PublicAccessDisabled => S::FORBIDDEN, "PUBLIC_ACCESS_DISABLED",
+        "public access is disabled by auth.public_access_enabled; rules can only be removed";
     /// The destination of a copy that must be absent has an object.
     ObjectAlreadyExists => S::CONFLICT, "OBJECT_ALREADY_EXISTS",
         "the destination already has an object, which if_absent keeps; choose another key, or send if_absent: false to replace it";

@@ -12,8 +12,8 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
     access, accounts, audit_events, buckets, compaction, console, cors, credentials, events, lifecycle,
-    links, metrics, object_lock, objects, openapi, policies, refused_requests, storage, system, tokens,
-    verify, webhooks,
+    links, metrics, object_lock, objects, openapi, policies, public_access, refused_requests, storage,
+    system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -130,6 +130,9 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/cors", ALL, "get_cors", handler!(cors::get)),
     put("/api/v1/buckets/{bucket}/cors", STORAGE, "set_cors", handler!(cors::set)),
     delete("/api/v1/buckets/{bucket}/cors", STORAGE, "delete_cors", handler!(cors::delete)),
+    get("/api/v1/buckets/{bucket}/public-access", ALL, "get_public_access", handler!(public_access::get)),
+    put("/api/v1/buckets/{bucket}/public-access", STORAGE, "set_public_access", handler!(public_access::set)),
+    get("/api/v1/public-access", ALL, "list_public_access", handler!(public_access::list)),
     get("/api/v1/buckets/{bucket}/object-lock", ALL, "get_object_lock", handler!(object_lock::get)),
     put("/api/v1/buckets/{bucket}/object-lock", STORAGE, "set_object_lock", handler!(object_lock::set)),
     get("/api/v1/buckets/{bucket}/lifecycle", ALL, "list_lifecycle_rules", handler!(lifecycle::list)),

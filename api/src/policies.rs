@@ -84,12 +84,14 @@ pub struct PolicyStatements {
     pub policies: Vec<Policy>,
 }
 
-/// Whether an account, or the account of an access key, may do something. An action on objects needs a key.
+/// Whether an account, the account of an access key, or anybody without a signature may do something. An action on objects
+/// needs a key.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
-    {"required": ["account_id"], "properties": {"access_key": false}},
-    {"required": ["access_key"], "properties": {"account_id": false}},
+    {"required": ["account_id"], "properties": {"access_key": false, "anonymous": false}},
+    {"required": ["access_key"], "properties": {"account_id": false, "anonymous": false}},
+    {"required": ["anonymous"], "properties": {"account_id": false, "access_key": false}},
 ], "anyOf" = [
     {"properties": {"action": {"enum": ["s3:ListBucket", "s3:ManageBucket"]}, "key": false}},
     {"properties": {"action": {"enum": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]}}, "required": ["key"]},
@@ -101,6 +103,10 @@ pub struct CheckAccess {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub access_key: Option<String>,
+    /// Asks about anybody: whether a rule of public access allows it. The list of a bucket is that of all keys.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool", extend("const" = true))]
+    pub anonymous: Option<bool>,
     pub action: Action,
     pub bucket: BucketName,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -116,7 +122,7 @@ text! {
     /// What decided about access.
     AccessReason("enum" = [
         "allowed", "denied", "no_statement", "root", "root_disabled", "account_disabled", "credential_disabled",
-        "credential_expired"
+        "credential_expired", "public", "not_public"
     ]);
 }
 
@@ -153,7 +159,7 @@ pub struct AccessVerdict {
     /// Whether it is only allowed for keys that have no current object.
     pub only_if_absent: bool,
     pub reason: AccessReason,
-    /// Null for the root credential, which has no policies.
+    /// Null for the root credential and for anybody, who have no policies.
     pub account: Option<CheckedAccount>,
     /// The statement that decides, also if the account or the credential may not be used.
     pub decided_by: Option<AppliedStatement>,

@@ -19,6 +19,8 @@ pub enum Principal {
     Root,
     /// A service account. May do what its policies allow.
     Account(Arc<AccountPrincipal>),
+    /// Anybody: the request is not signed. No policy is about it, and the rules of public access may allow it.
+    Anonymous,
 }
 
 /// A service account as it was when its credential was looked up.
@@ -46,6 +48,8 @@ impl fmt::Debug for AccountPrincipal {
 impl Principal {
     /// The name of root in audit records and the request log.
     pub const ROOT_NAME: &str = "root";
+    /// The name of anybody there.
+    pub const ANONYMOUS_NAME: &str = "anonymous";
 
     /// Whether the principal may do this in a request of the client at this address.
     #[must_use]
@@ -53,6 +57,7 @@ impl Principal {
         match self {
             Self::Root => Decision::Allowed,
             Self::Account(account) => account.rights.decide(action, resource, Some(client)),
+            Self::Anonymous => Decision::DeniedImplicitly,
         }
     }
 
@@ -62,16 +67,18 @@ impl Principal {
         match self {
             Self::Root => true,
             Self::Account(account) => account.rights.allows_something_on(bucket, Some(client)),
+            Self::Anonymous => false,
         }
     }
 }
 
-/// As audit records name it: `root`, or `account:` and the account's name.
+/// As audit records name it: `root`, `anonymous`, or `account:` and the account's name.
 impl fmt::Display for Principal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => formatter.write_str(Self::ROOT_NAME),
             Self::Account(account) => formatter.write_str(&account.audit_name),
+            Self::Anonymous => formatter.write_str(Self::ANONYMOUS_NAME),
         }
     }
 }

@@ -114,9 +114,11 @@ pub enum SignatureKind {
     Presigned,
     /// In a field of a browser form.
     Form,
+    /// Nowhere: anybody may make the request.
+    None,
 }
 
-/// Proof that a known principal signed a request.
+/// Proof that a known principal signed a request, or that nobody did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authentication {
     /// The signer.
@@ -133,4 +135,20 @@ pub struct Authentication {
     pub signed_at: Timestamp,
     /// [`Credentials::version`](crate::Credentials::version) before the credential was looked up.
     pub credentials_version: u64,
+}
+
+impl Authentication {
+    /// Returns the authentication of an unsigned request.
+    #[must_use]
+    pub fn anonymous(now: Timestamp) -> Self {
+        Self {
+            principal: Principal::Anonymous,
+            access_key: "".into(),
+            payload: PayloadDigest::Unsigned,
+            chunk_signatures: None,
+            kind: SignatureKind::None,
+            signed_at: now,
+            credentials_version: 0,
+        }
+    }
 }

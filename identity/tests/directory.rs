@@ -355,7 +355,7 @@ fn accounts_with_the_same_policies_share_their_rights() {
             assert!(may(&found, Action::GetObject, "photos", "a"));
             match found.principal {
                 Principal::Account(account) => Arc::clone(&account.rights),
-                Principal::Root => panic!("root"),
+                Principal::Root | Principal::Anonymous => panic!("no account"),
             }
         };
         accounts.iter().map(of).collect::<Vec<_>>()

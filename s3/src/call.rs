@@ -3,6 +3,7 @@
 use crate::access::account;
 use crate::access::audit::AuditContext;
 use crate::access::auth::{self, Permission, Requester, RequiredRights};
+use crate::access::public::PublicRequest;
 use crate::access::recording::Recording;
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Result};
@@ -34,6 +35,8 @@ pub(crate) struct Call<'a> {
     pub(crate) authenticator: &'a Rc<Authenticator<Box<dyn Credentials>>>,
     /// What the request requires of its client's policies.
     pub(crate) required: RequiredRights,
+    /// The request, if the rules of public access may allow it.
+    pub(crate) public: Option<PublicRequest<'a>>,
     /// How far the client's policies allow the request. A change of them while the body is received changes it.
     pub(crate) permission: Cell<Permission>,
     /// How much of S3 is implemented.
@@ -69,7 +72,7 @@ impl Call<'_> {
     /// Those of [`auth::authorize_again`].
     pub(crate) fn authorize_again(&self) -> S3Result<()> {
         let check = |principal: &Principal| {
-            let client = Requester { principal, address: self.request.client };
+            let client = Requester { principal, ..self.requester() };
             let permission = auth::authorize_request(client, self.required, self.target)?;
             let bypass = self.fields.amz(object_lock::BYPASS);
             if bypass.is_some_and(|text| text.eq_ignore_ascii_case("true")) {
@@ -84,7 +87,11 @@ impl Call<'_> {
 
     /// Returns the client.
     pub(crate) fn requester(&self) -> Requester<'_> {
-        Requester { principal: &self.authentication.principal, address: self.request.client }
+        Requester {
+            principal: &self.authentication.principal,
+            address: self.request.client,
+            public: self.public,
+        }
     }
 
     /// Restricts the condition of a write to what the client may write.
@@ -97,6 +104,7 @@ impl Call<'_> {
         let principal = match &self.authentication.principal {
             Principal::Root => ROOT_PRINCIPAL.with(Arc::clone),
             Principal::Account(account) => Arc::clone(&account.audit_name),
+            Principal::Anonymous => unreachable!("the public changes nothing"),
         };
         Origin { principal, request_id: self.request.id.as_str().into(), cause }
     }

@@ -62,6 +62,8 @@ pub(crate) enum Input {
     WriteCondition,
     /// The content of a new object, or of a part of one.
     NewObject,
+    /// No signature, where a rule of public access allows it.
+    Public,
     /// `x-amz-copy-source` and the headers whose names begin so.
     CopySource,
     /// `x-amz-copy-source-range`.
@@ -301,7 +303,7 @@ operations! {
         HeadBucket: HEAD Bucket [Plain], LIST_BUCKET => head_bucket(call);
         DeleteBucket: DELETE Bucket [Plain], MANAGE_BUCKET => delete_bucket(call).await;
         GetBucketLocation: GET Bucket [query("location")], LIST_BUCKET => get_bucket_location(call);
-        ListObjectsV2: GET Bucket [QueryValue("list-type", "2")], LIST_BUCKET => list_objects_v2(call);
+        ListObjectsV2: GET Bucket [QueryValue("list-type", "2")], LIST_BUCKET => list_objects_v2(call), accepts Public;
         GetBucketVersioning: GET Bucket [query("versioning")], MANAGE_BUCKET => get_bucket_versioning(call);
         PutBucketVersioning: PUT Bucket [query("versioning")], MANAGE_BUCKET => put_bucket_versioning(call, body).await, accepts Body;
         ListObjectVersions: GET Bucket [query("versions")], LIST_BUCKET => list_object_versions(call);
@@ -324,14 +326,14 @@ operations! {
         ListParts: GET Object [query("uploadId")], GET_OBJECT => list_parts(call);
         CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts NewObject Body WriteCondition ChecksumType Encryption;
         AbortMultipartUpload: DELETE Object [query("uploadId")], DELETE_OBJECT => abort_multipart_upload(call).await;
-        GetObject: GET Object [query("partNumber"), Plain], GET_OBJECT => get_object(call).await, accepts Version;
-        HeadObject: HEAD Object [query("partNumber"), Plain], GET_OBJECT => head_object(call), accepts Version;
+        GetObject: GET Object [query("partNumber"), Plain], GET_OBJECT => get_object(call).await, accepts Version Public;
+        HeadObject: HEAD Object [query("partNumber"), Plain], GET_OBJECT => head_object(call), accepts Version Public;
         DeleteObject: DELETE Object [Plain], DELETE_OBJECT => delete_object(call).await, accepts Version WriteCondition GovernanceBypass;
     }
     // The same, and what the client is told in the mode `strict`. More specific selectors than those of implemented rows
     // are preferred.
     extended {
-        ListObjects: GET Bucket [Plain], LIST_BUCKET => list_objects(call), strict LIST_V1;
+        ListObjects: GET Bucket [Plain], LIST_BUCKET => list_objects(call), accepts Public, strict LIST_V1;
         GetBucketTagging: GET Bucket [query("tagging")], MANAGE_BUCKET => get_bucket_tagging(call), strict TAGGING;
         PutBucketTagging: PUT Bucket [query("tagging")], MANAGE_BUCKET => put_bucket_tagging(call, body).await, accepts Body, strict TAGGING;
         DeleteBucketTagging: DELETE Bucket [query("tagging")], MANAGE_BUCKET => delete_bucket_tagging(call).await, strict TAGGING;

@@ -6,7 +6,7 @@
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error};
 use crate::headers::version::VERSION_ID;
-use crate::operations::{Handling, Input, OTHER_SUBRESOURCE, Operation, Selector};
+use crate::operations::{Handling, Implementation, Input, OTHER_SUBRESOURCE, Operation, Selector};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Resource;
@@ -163,6 +163,16 @@ impl Route {
                 PayloadDigest::Chunked(_),
             ) if implementation.accepts(Input::ChunkedBody) => AcceptedBody::AwsChunked,
             _ => AcceptedBody::Plain,
+        }
+    }
+
+    /// Returns the implementation of the operation, if it has one.
+    pub(crate) fn implementation(&self) -> Option<Implementation> {
+        match self {
+            Self::Operation(Operation { handling: Handling::Implemented(implementation), .. }) => {
+                Some(*implementation)
+            }
+            _ => None,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::access::account::REGION;
 use crate::access::audit::AuditContext;
 use crate::access::auth::{self, Requester, RequiredRights};
+use crate::access::public::{self, PublicRequest};
 use crate::access::recording::{RecordKind, Recording};
 use crate::body::check_unused_body;
 use crate::call::Call;
@@ -31,6 +32,7 @@ use cairn_identity::{
 };
 use cairn_model::{Clock, Timestamp};
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
+use cairn_observe::metrics::PUBLIC_REQUESTS;
 use cairn_observe::{
     AuditLog, LoggedResource, Plane, RefusedRecorder, RefusingSetting, log_exchange, paths_are_logged,
 };
@@ -62,6 +64,8 @@ pub struct S3Options {
     pub compatibility: Compatibility,
     /// Whether the mode `extended` accepts Signature Version 2 in presigned URLs and forms.
     pub accepts_signature_v2: bool,
+    /// Whether the rules of public access have an effect.
+    pub public_access: bool,
     /// Answers visitors of embeds on this executor.
     pub links: Option<Rc<PublicLinks>>,
     /// The address that the listener is bound to. It is one of the base hosts too.
@@ -82,7 +86,9 @@ pub struct S3Service {
     /// `x-amz-id-2`: identifies the store.
     host_id: String,
     /// The name of root in the request log. Each executor has its own, so that cores share no reference count.
+    public_access: bool,
     root_name: Arc<str>,
+    anonymous_name: Arc<str>,
 }
 
 /// The operation that a browser's form asks for.
@@ -148,6 +154,7 @@ impl S3Service {
             base_hosts,
             compatibility,
             accepts_signature_v2,
+            public_access,
             links,
             bound_address,
         } = options;
@@ -161,7 +168,7 @@ impl S3Service {
             }
             Compatibility::Extended => authenticator.with_chunked_bodies(),
         });
-        let root_name = Principal::ROOT_NAME.into();
+        let (root_name, anonymous_name) = (Principal::ROOT_NAME.into(), Principal::ANONYMOUS_NAME.into());
         Rc::new(Self {
             engine,
             audit,
@@ -173,7 +180,9 @@ impl S3Service {
             compatibility,
             server_hosts,
             host_id,
+            public_access,
             root_name,
+            anonymous_name,
         })
     }
 
@@ -219,12 +228,39 @@ impl S3Service {
             auth::authenticate(&self.authenticator, head, fields, bucket_in_host, now, root_attempts);
         let authentication = match authenticated {
             Ok(authentication) => authentication,
+            Err(AuthError::NoAuthentication) if self.is_public(request, &route, target, &query) => {
+                public::check_parameters(&query)?;
+
+                Authentication::anonymous(now)
+            }
             Err(error) => return Err(self.throttle_failure(request, error, progress).await),
         };
         progress.authentication = Some(authentication.clone());
         let authentication = &authentication;
         let asked = Asked { route, target, query: &query, fields, authentication, form: None, now };
         self.carry_out(request, body, asked, &mut progress.is_failure_recorded).await
+    }
+
+    /// Returns the request, if it is one that the rules of public access may allow.
+    fn public_request<'a>(
+        &'a self,
+        implementation: Implementation,
+        target: &'a Target,
+        query: &'a Query<'_>,
+    ) -> Option<PublicRequest<'a>> {
+        let may_be_public = self.public_access && implementation.accepts(Input::Public);
+        may_be_public.then(|| PublicRequest::new(self.engine.store(), target, query)).flatten()
+    }
+
+    /// Returns whether a rule of public access allows an unsigned request, and counts it.
+    fn is_public(&self, request: &Request, route: &Route, target: &Target, query: &Query<'_>) -> bool {
+        let Some(implementation) = route.implementation() else { return false };
+        let Some(public) = self.public_request(implementation, target, query) else { return false };
+        let client = Requester::anybody(request.client, public);
+        let required = required_rights(implementation, Fields::new(&[], query), None);
+        let is_allowed = auth::authorize_request(client, required, target).is_ok();
+        PUBLIC_REQUESTS.count(is_allowed);
+        is_allowed
     }
 
     /// Checks what an authenticated client asks for, and carries it out. `is_failure_recorded` becomes true if the audit
@@ -253,7 +289,8 @@ impl S3Service {
         misplaced_headers::check(fields, name, *implementation)?;
         encryption::check(fields, self.engine.store().encrypts_at_rest())?;
         let required = required_rights(*implementation, fields, form);
-        let client = Requester { principal: &authentication.principal, address: request.client };
+        let public = self.public_request(*implementation, target, query);
+        let client = Requester { principal: &authentication.principal, address: request.client, public };
         let permission = auth::authorize_request(client, required, target)?;
         if !implementation.accepts(Input::Body) {
             check_unused_body(authentication.payload, body).await?;
@@ -266,6 +303,7 @@ impl S3Service {
             engine: &self.engine,
             authenticator: &self.authenticator,
             required,
+            public,
             permission: Cell::new(permission),
             compatibility: self.compatibility,
             audit: &self.audit,
@@ -426,6 +464,7 @@ impl S3Service {
         match principal {
             Principal::Root => Arc::clone(&self.root_name),
             Principal::Account(account) => Arc::clone(&account.audit_name),
+            Principal::Anonymous => Arc::clone(&self.anonymous_name),
         }
     }
 
@@ -445,9 +484,9 @@ fn naming_upload(error: S3Error, query: &Query<'_>) -> S3Error {
 }
 
 impl Service for S3Service {
-    /// Embeds are for visitors without an account.
+    /// Embeds are for visitors without an account, and public objects for anybody.
     fn is_unsigned(&self, request: &Request) -> bool {
-        self.links.is_some() && self.is_embed(request)
+        public::is_unsigned(&request.head) || (self.links.is_some() && self.link_kind(request).is_some())
     }
 
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {

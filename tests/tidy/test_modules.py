@@ -58,7 +58,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "api": [
         {"openapi", "optional", "text"},
-        {"accounts", "audit", "buckets", "errors", "events", "lifecycle", "links", "policies", "storage", "system", "tokens", "verification", "visitors"},
+        {"accounts", "audit", "buckets", "errors", "events", "lifecycle", "links", "policies", "public_access", "storage", "system", "tokens", "verification", "visitors"},
         {"objects", "parameters", "refused_requests", "webhooks"},
     ],
     "net": [{"drain", "limits", "metrics"}, {"host", "transport"}, {"executor", "service"}, {"connection"}, {"server"}],

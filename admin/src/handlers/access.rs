@@ -7,6 +7,7 @@
 //! nor quotas.
 
 use cairn_api::{AccessVerdict, CheckAccess, CheckedAccount, IpAddress};
+use cairn_engine::PublicAccess;
 use cairn_identity::directory::{
     AccountAccess, AccountId, CredentialStatus, Directory, PolicyId, PolicyInfo,
 };
@@ -20,6 +21,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::call::Call;
+use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::limits::EXPLAINED_AT_ONCE;
 use crate::reply::{PAGE_PARTS, Reply, paged_list};
@@ -42,6 +44,20 @@ fn of_root(is_accepted: bool) -> AccessVerdict {
         also_applying_omitted: 0,
         would_allow: None,
     }
+}
+
+/// Returns the answer for anybody, whom only rules of public access allow something.
+fn of_anybody(question: &Question, context: &AdminContext) -> Result<AccessVerdict, AdminError> {
+    let bucket = context.open()?.engine.store().bucket(&question.bucket);
+    let access = bucket.and_then(|bucket| bucket.settings().public_access.clone());
+    let is_allowed = |access: &PublicAccess| match (question.action, &question.key) {
+        (Action::GetObject, Some(key)) => access.may_read(key.as_str()),
+        (Action::ListBucket, None) => access.may_list(""),
+        _ => false,
+    };
+    let allowed = context.capabilities.public_access && access.as_deref().is_some_and(is_allowed);
+    let reason = if allowed { "public" } else { "not_public" }.into();
+    Ok(AccessVerdict { allowed, reason, ..of_root(false) })
 }
 
 /// What is asked about: an action, and the bucket or object on which requests do it.
@@ -92,11 +108,18 @@ fn subject(
     request: &CheckAccess,
 ) -> Result<(AccountAccess, CredentialStatus), AdminError> {
     let (id, status) = match (&request.account_id, &request.access_key) {
+        _ if request.anonymous.is_some() => {
+            return Err(AdminError::invalid("anonymous: it must be true, without account_id and access_key"));
+        }
         (Some(id), None) => {
             (AccountId::parse(id).ok_or(AdminError::AccountNotFound)?, CredentialStatus::Valid)
         }
         (None, Some(key)) => directory.credential_status(key).ok_or(AdminError::CredentialNotFound)?,
-        _ => return Err(AdminError::invalid("either account_id or access_key is required")),
+        _ => {
+            return Err(AdminError::invalid(
+                "either account_id or access_key is required, or anonymous: true",
+            ));
+        }
     };
     Ok((directory.account_access(id).ok_or(AdminError::AccountNotFound)?, status))
 }
@@ -154,6 +177,9 @@ pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let is_root = request.access_key.as_ref() == Some(&call.context.credentials.root_access_key);
     if is_root && request.account_id.is_none() {
         return Reply::json(StatusCode::OK, &of_root(call.context.capabilities.root_s3));
+    }
+    if request.anonymous == Some(true) && request.account_id.is_none() && request.access_key.is_none() {
+        return Reply::json(StatusCode::OK, &of_anybody(&question, call.context)?);
     }
     let (account, credential) = subject(call.directory()?, &request)?;
     let explanation = explain(question.action, question.resource(), question.client, &account).await?;

@@ -17,6 +17,7 @@ pub(crate) mod object_lock;
 pub(crate) mod objects;
 pub(crate) mod openapi;
 pub(crate) mod policies;
+pub(crate) mod public_access;
 mod refusal_rules;
 pub(crate) mod refused_requests;
 pub(crate) mod storage;

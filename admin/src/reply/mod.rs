@@ -5,5 +5,5 @@ mod paged_list;
 mod response;
 
 pub(crate) use handler_reply::{ChangeRecord, Reply};
-pub(crate) use paged_list::{PAGE_PARTS, continued_list, paged_list};
+pub(crate) use paged_list::{PAGE_PARTS, continued_list, list_with, paged_list};
 pub(crate) use response::respond;

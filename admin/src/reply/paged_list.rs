@@ -40,9 +40,21 @@ pub(crate) fn continued_list<T: 'static, B: Serialize>(
 ) -> Result<Reply, AdminError> {
     let token = serde_json::to_string(&token).map_err(|_| AdminError::Internal)?;
     let tail = format!(",\"next_continuation_token\":{token}").into_bytes();
+    Ok(list_with(member, entries, entries_at_once, body, tail))
+}
+
+/// Returns the reply `{member: [entries]` with further members in `tail`, which begins with a comma, and `}`. The entries are
+/// sent `entries_at_once` at a time.
+pub(crate) fn list_with<T: 'static, B: Serialize>(
+    member: &'static str,
+    entries: Vec<T>,
+    entries_at_once: usize,
+    body: impl Fn(&T) -> B + 'static,
+    tail: Vec<u8>,
+) -> Reply {
     let remaining = RefCell::new(entries.into_iter());
     let page_after = move |_: Option<&T>| remaining.borrow_mut().by_ref().take(entries_at_once).collect();
-    Ok(reply_of(Pages { member, page_after, body, tail, next_page: NextPage::First }))
+    reply_of(Pages { member, page_after, body, tail, next_page: NextPage::First })
 }
 
 fn reply_of(pages: impl BodySource + 'static) -> Reply {

@@ -21,6 +21,7 @@ mod parallel;
 mod policy;
 #[cfg(test)]
 mod printed;
+mod public;
 mod quota;
 mod refused;
 mod resources;
@@ -51,6 +52,7 @@ use link::{Embed, Share};
 use manual::Manual;
 use object::Object;
 use policy::Policy;
+use public::Public;
 use quota::Quota;
 use refused::{Explain, Refused};
 use serve::Serve;
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     History(History),
     Bucket(Bucket),
     Object(Object),
+    Public(Public),
     Quota(Quota),
     Lifecycle(Lifecycle),
     ServiceAccount(ServiceAccount),
@@ -122,6 +125,7 @@ impl Command {
             Self::History(command) => command.run(),
             Self::Bucket(noun) => noun.run(),
             Self::Object(noun) => noun.run(),
+            Self::Public(noun) => noun.run(),
             Self::Quota(noun) => noun.run(),
             Self::Lifecycle(noun) => noun.run(),
             Self::ServiceAccount(noun) => noun.run(),

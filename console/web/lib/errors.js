@@ -23,6 +23,7 @@ const MEANINGS = {
     t("The bucket has no object lock. It is turned on when a bucket is created, and never later."),
   OBJECT_NOT_FOUND: () => t("The object does not exist."),
   POLICY_NOT_FOUND: () => t("The policy does not exist."),
+  PUBLIC_ACCESS_DISABLED: () => t("Public access is turned off by the configuration of the server."),
   PRECONDITION_FAILED: () => t("An object with this key already exists."),
   QUOTA_BELOW_USAGE: () => t("The bucket already holds more than this quota allows."),
   QUOTA_EXCEEDED: () => t("The change would exceed the quota of the bucket."),

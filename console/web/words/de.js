@@ -376,6 +376,7 @@ export const words = {
   "Preview": "Vorschau",
   "Preview of {name}": "Vorschau von {name}",
   "Principal": "Wer",
+  "Public access is turned off by the configuration of the server.": "Öffentlicher Zugriff ist in der Konfiguration des Servers abgeschaltet.",
   "Put on hold": "Rechtlich sperren",
   "Put on legal hold": "Rechtlich sperren",
   "QR code of the link": "QR-Code des Links",

@@ -230,7 +230,9 @@ impl<C: Credentials> Authenticator<C> {
     /// [`AuthError::UnknownAccessKey`] if the credential was deleted or disabled.
     pub fn changed_principal(&self, authentication: &Authentication) -> Result<Option<Principal>, AuthError> {
         let Authentication { principal, access_key, credentials_version, .. } = authentication;
-        if *principal == Principal::Root || self.credentials.version() == *credentials_version {
+        if matches!(principal, Principal::Root | Principal::Anonymous)
+            || self.credentials.version() == *credentials_version
+        {
             return Ok(None);
         }
         let unknown = || AuthError::UnknownAccessKey { access_key: access_key.to_string() };
@@ -446,7 +448,7 @@ fn chunk_signatures(key: &SigningKey, claim: &Claim<'_>) -> Option<Box<ChunkSign
 pub(super) const fn failed_credential(principal: &Principal) -> FailedCredential {
     match principal {
         Principal::Root => FailedCredential::Root,
-        Principal::Account(_) => FailedCredential::Other,
+        Principal::Account(_) | Principal::Anonymous => FailedCredential::Other,
     }
 }
 

@@ -10,7 +10,7 @@ pub use plane_totals::{PlaneTotals, plane_totals};
 pub(crate) use process_counters::record_cut_short;
 pub use process_counters::{
     AUDIT_RECORDS, AUDIT_RECORDS_FAILED, AUDIT_RECORDS_LEFT_OUT, ERRORS, LOG_LINES_DROPPED,
-    LOG_WRITES_FAILED, PANICS, ProcessCounter,
+    LOG_WRITES_FAILED, PANICS, PUBLIC_REQUESTS, ProcessCounter,
 };
 pub(crate) use request_metrics::record_request;
 

@@ -66,15 +66,16 @@ const REQUESTS_CUT_SHORT: MetricName = MetricName::counter(
 );
 
 /// One counter for each outcome that cuts a request short.
-static CUT_SHORT: [(RequestOutcome, CutShort); 3] = [
-    (RequestOutcome::ClientGone, CutShort(Counter::new())),
-    (RequestOutcome::BodyFailed, CutShort(Counter::new())),
-    (RequestOutcome::DeadlinePassed, CutShort(Counter::new())),
+static CUT_SHORT: [(RequestOutcome, PaddedCounter); 3] = [
+    (RequestOutcome::ClientGone, PaddedCounter(Counter::new())),
+    (RequestOutcome::BodyFailed, PaddedCounter(Counter::new())),
+    (RequestOutcome::DeadlinePassed, PaddedCounter(Counter::new())),
 ];
 
 /// A counter on its own cache line.
+#[derive(Debug)]
 #[repr(align(64))]
-struct CutShort(Counter);
+struct PaddedCounter(Counter);
 
 /// Counts a request by its outcome. Does nothing for [`RequestOutcome::Complete`].
 pub(crate) fn record_cut_short(outcome: RequestOutcome) {
@@ -84,11 +85,42 @@ pub(crate) fn record_cut_short(outcome: RequestOutcome) {
 }
 
 fn cut_short_family() -> Family {
-    let sample = |(outcome, count): &(RequestOutcome, CutShort)| {
+    let sample = |(outcome, count): &(RequestOutcome, PaddedCounter)| {
         Sample::labelled("outcome", outcome.name(), MetricValue::Whole(count.0.value()))
     };
     Family { metric: REQUESTS_CUT_SHORT, samples: CUT_SHORT.iter().map(sample).collect() }
 }
+
+/// Unsigned requests that a rule of public access may allow, by result.
+pub static PUBLIC_REQUESTS: PublicRequests =
+    PublicRequests { allowed: PaddedCounter(Counter::new()), denied: PaddedCounter(Counter::new()) };
+
+/// The counters of [`PUBLIC_REQUESTS`].
+#[derive(Debug)]
+pub struct PublicRequests {
+    allowed: PaddedCounter,
+    denied: PaddedCounter,
+}
+
+impl PublicRequests {
+    /// Counts a request that a rule allows, or else one that none allows.
+    pub fn count(&self, is_allowed: bool) {
+        if is_allowed { &self.allowed } else { &self.denied }.0.add(1);
+    }
+
+    fn family(&self) -> Family {
+        let results = [("allowed", &self.allowed), ("denied", &self.denied)];
+        let sample = |(result, count): (&str, &PaddedCounter)| {
+            Sample::labelled("result", result, MetricValue::Whole(count.0.value()))
+        };
+        Family { metric: PUBLIC, samples: results.map(sample).to_vec() }
+    }
+}
+
+const PUBLIC: MetricName = MetricName::counter(
+    "service_public_requests_total",
+    "Unsigned GET, HEAD and list requests of the data plane, by result: allowed by a rule of public access, or denied.",
+);
 
 /// Every counter without labels, in the order in which a scrape shows them.
 static COUNTERS: [&ProcessCounter; 7] = [
@@ -107,7 +139,7 @@ pub(super) fn families() -> impl Iterator<Item = Family> {
         metric: counter.metric,
         samples: vec![Sample::plain(MetricValue::Whole(counter.value()))],
     });
-    [cut_short_family()].into_iter().chain(counters)
+    [cut_short_family(), PUBLIC_REQUESTS.family()].into_iter().chain(counters)
 }
 
 #[cfg(test)]

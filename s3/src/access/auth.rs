@@ -1,5 +1,6 @@
 //! Authentication and authorization of requests with `cairn_identity`.
 
+use crate::access::public::PublicRequest;
 use crate::errors::{S3Error, S3Result};
 use crate::headers::copy_source::CopySource;
 use crate::request::fields::Fields;
@@ -42,6 +43,25 @@ pub(crate) struct Requester<'a> {
     pub(crate) principal: &'a Principal,
     /// The address of the client, behind trusted proxies.
     pub(crate) address: IpAddr,
+    /// Its request, if the rules of public access may allow it.
+    pub(crate) public: Option<PublicRequest<'a>>,
+}
+
+impl<'a> Requester<'a> {
+    /// Returns the client of an unsigned request.
+    pub(crate) fn anybody(address: IpAddr, public: PublicRequest<'a>) -> Self {
+        Self { principal: &Principal::Anonymous, address, public: Some(public) }
+    }
+
+    /// Decides by the policies of the client. What no policy allows or denies, a rule of public access may allow.
+    fn decide(&self, action: Action, resource: Resource<'_>) -> Decision {
+        match (self.principal.decide(action, resource, self.address), self.public) {
+            (Decision::DeniedImplicitly, Some(public)) if public.is_allowed(action, resource) => {
+                Decision::Allowed
+            }
+            (decided, _) => decided,
+        }
+    }
 }
 
 /// How far a request is allowed.
@@ -69,7 +89,7 @@ fn authorize(client: Requester<'_>, required: RequiredRights, target: &Target) -
     let Some(action) = required.action else { return Ok(Permission::Full) };
     let (bucket, key) = (target.bucket_text(), target.key_text());
     let resource = if key.is_empty() { Resource::Bucket(bucket) } else { Resource::Object(bucket, key) };
-    match client.principal.decide(action, resource, client.address) {
+    match client.decide(action, resource) {
         Decision::Allowed => Ok(Permission::Full),
         Decision::AllowedIfAbsent if required.creates_object => Ok(Permission::IfAbsent),
         denied => Err(S3Error::denied(action, resource, denied)),
@@ -201,7 +221,7 @@ pub(crate) fn hide_missing_source(client: Requester<'_>, source: &CopySource, er
 
 /// Checks that an action is allowed without a restriction.
 fn require(client: Requester<'_>, action: Action, resource: Resource<'_>) -> S3Result<()> {
-    match client.principal.decide(action, resource, client.address) {
+    match client.decide(action, resource) {
         Decision::Allowed => Ok(()),
         denied => Err(S3Error::denied(action, resource, denied)),
     }

@@ -3,4 +3,5 @@
 pub(crate) mod account;
 pub(crate) mod audit;
 pub(crate) mod auth;
+pub(crate) mod public;
 pub(crate) mod recording;

@@ -91,7 +91,7 @@ impl Rights {
     /// Those of [`auth::authorize_again`].
     pub(crate) fn check_again(&self) -> S3Result<Permission> {
         auth::authorize_again(&self.authenticator, &self.authentication, self.permission, |principal| {
-            let client = Requester { principal, address: self.address };
+            let client = Requester { principal, address: self.address, public: None };
             let permission = auth::authorize_request(client, self.required, &self.target)?;
             auth::authorize_copy_source(client, &self.source)?;
             Ok(permission)
@@ -114,7 +114,7 @@ pub(crate) async fn respond(
     let (principal, bucket) = (call.authentication.principal.clone(), call.target.bucket_text().to_owned());
     // The service does not see the error of a slow response, so missing keys are hidden here.
     let work: Work = Box::pin(async move {
-        let client = Requester { principal: &principal, address };
+        let client = Requester { principal: &principal, address, public: None };
         work.await.map_err(|error| auth::hide_missing(client, &bucket, error))
     });
     let response = slow_response::respond(call, work, |head| write_source_version(head, source_version));

@@ -103,7 +103,7 @@ fn check(call: &Call<'_>, principal: &Principal, at: usize, object: &NamedObject
     let reveals_stored_object = etag.is_some() || size.is_some() || last_modified.is_some();
     let required =
         RequiredRights { action: Some(Action::DeleteObject), creates_object: false, reveals_stored_object };
-    auth::authorize_request(Requester { principal, address: call.request.client }, required, &target)
+    auth::authorize_request(Requester { principal, ..call.requester() }, required, &target)
         .inspect_err(|denied| call.audit_context_of(&target).refused(denied))?;
     let key = target.key()?;
     // AWS treats a malformed id as a version that does not exist.

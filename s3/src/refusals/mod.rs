@@ -203,7 +203,7 @@ fn refused_right(
         Some(Principal::Account(account)) => {
             Some(RefusedAccount { id: account.id.to_string(), rights: RightsMark::of(&account.rights) })
         }
-        Some(Principal::Root) | None => None,
+        Some(Principal::Root | Principal::Anonymous) | None => None,
     };
     let DeniedRight { action, bucket, key, is_denied_explicitly } = right;
     RefusedRight {

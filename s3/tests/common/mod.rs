@@ -106,6 +106,7 @@ impl Server {
                 let engine = Engine::open(store).await.expect("the engine opens");
                 let root = RootCredential::new(ACCESS_KEY, SECRET_KEY);
                 let options = S3Options {
+                    public_access: true,
                     links: None,
                     credentials: Box::new(ExecutorCredentials::new(root, directory)),
                     throttle: CredentialThrottle::default(),

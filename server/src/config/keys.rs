@@ -153,6 +153,9 @@ keys! {
      "The secret key of the root credential. Required, at least 8 bytes, 32 or more recommended.";
     ROOT_S3_ENABLED: "auth.root_s3_enabled", Some("SERVICE_ROOT_S3_ENABLED"), Kind::Flag, Some("true"),
      "Whether the root credential may use the data plane. If not, its requests are refused before their signature is checked.";
+    PUBLIC_ACCESS_ENABLED: "auth.public_access_enabled", None, Kind::Flag, Some("true"),
+     "Whether the rules of public access have an effect. If not, no bucket is public, and no rule can be set; rules can be \
+     removed.";
     SYSTEM_TOKEN: "auth.management_system_token", Some("SERVICE_MANAGEMENT_SYSTEM_TOKEN"), Kind::Secret, None,
      "The bearer token of the management plane's system administrator. Required, at least 32 bytes, \
      different from every other secret.";

@@ -30,6 +30,8 @@ pub struct AuthSettings {
     pub root_secret_key: Secret,
     /// Whether root may use the data plane.
     pub root_s3_enabled: bool,
+    /// Whether the rules of public access have an effect.
+    pub public_access_enabled: bool,
     /// The management plane's system token.
     pub management_system_token: Secret,
     /// The token of `/metrics`.

@@ -401,6 +401,7 @@ impl Settings {
         let console = reader.console();
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
+        let public_access_enabled = reader.flag(&keys::PUBLIC_ACCESS_ENABLED);
         let compatibility = reader.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
         let accepts_signature_v2 = reader.flag(&keys::S3_SIGNATURE_V2);
         let etags = reader.word(&keys::S3_ETAG, &EtagKind::ALL, EtagKind::name);
@@ -421,11 +422,12 @@ impl Settings {
         };
         let (
             Some(root_s3_enabled),
+            Some(public_access_enabled),
             Some(compatibility),
             Some(accepts_signature_v2),
             Some(etags),
             Some(secrets),
-        ) = (root_s3_enabled, compatibility, accepts_signature_v2, etags, secrets)
+        ) = (root_s3_enabled, public_access_enabled, compatibility, accepts_signature_v2, etags, secrets)
         else {
             return Err(ConfigError { problems });
         };
@@ -435,6 +437,7 @@ impl Settings {
             root_access_key: secrets.root_access_key,
             root_secret_key: secrets.root_secret_key,
             root_s3_enabled,
+            public_access_enabled,
             management_system_token: secrets.system_token,
             metrics_scrape_token: secrets.scrape_token,
         };

@@ -212,6 +212,7 @@ fn data_service(open: OpenStore, bound: SocketAddr, shared: &Shared) -> Rc<S3Ser
         base_hosts,
         compatibility: shared.settings.compatibility,
         accepts_signature_v2: shared.settings.accepts_signature_v2,
+        public_access: auth.public_access_enabled,
         links: Some(open.links),
         bound_address: bound,
     };
@@ -260,6 +261,7 @@ fn management_service(
             events: shared.settings.events.enabled,
             console: shared.settings.server.console_bind.is_some() && shared.settings.console.admin_enabled,
             root_s3: shared.settings.auth.root_s3_enabled,
+            public_access: shared.settings.auth.public_access_enabled,
             s3_compatibility: shared.settings.compatibility.name(),
         },
         drain: shared.shutdown.data.clone(),

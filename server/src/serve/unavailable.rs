@@ -110,6 +110,7 @@ async fn serve_planes(
             events: settings.events.enabled,
             console: false,
             root_s3: settings.auth.root_s3_enabled,
+            public_access: settings.auth.public_access_enabled,
             s3_compatibility: settings.compatibility.name(),
         },
         drain: shutdown.data.clone(),

@@ -181,6 +181,12 @@ operations! {
     [], json_body::<SetCorsRules>() => [ok::<CorsRules>()], [BUCKET_NAME, BUCKET];
     "delete_cors", "buckets": "Removes the CORS rules of a bucket.";
     [], None => [DONE], [BUCKET_NAME, BUCKET];
+    "get_public_access", "buckets": "Shows what anybody may read and list in a bucket.";
+    [], None => [ok::<PublicAccess>()], [BUCKET_NAME, BUCKET];
+    "set_public_access", "buckets": "Replaces the rules of public access of a bucket.";
+    [], json_body::<PublicAccess>() => [ok::<PublicAccess>()], [BUCKET_NAME, BUCKET, (403, "PUBLIC_ACCESS_DISABLED")];
+    "list_public_access", "buckets": "Lists all that is public.";
+    [], None => [ok::<PublicAccessList>()], [];
     "get_object_lock", "buckets": "Shows whether a bucket has object lock, and its default retention.";
     [], None => [ok::<ObjectLock>()], [BUCKET_NAME, BUCKET];
     "set_object_lock", "buckets": "Sets the default retention of a bucket with object lock. Null removes it.";

@@ -22,6 +22,9 @@ s3:PutObject and s3:DeleteObject on an object.")]
         /// the access key, in place of the account: a disabled or expired credential may do nothing
         #[argh(option, arg_name = "key")]
         access_key: Option<String>,
+        /// in place of an account: anybody, whom rules of public access allow to read
+        #[argh(switch)]
+        anonymous: bool,
         /// the action, such as s3:GetObject
         #[argh(option, arg_name = "action")]
         action: String,
@@ -40,6 +43,8 @@ fn reason(reason: &str) -> &str {
         "allowed" => "a statement allows it",
         "denied" => "a statement denies it, which overrides every other one",
         "no_statement" => "no statement allows it",
+        "public" => "a rule of public access allows it",
+        "not_public" => "no rule of public access allows it, or public access is blocked",
         "root" => "the root credential may do everything",
         "root_disabled" => "the root credential is not accepted for S3",
         "account_disabled" => "the account is disabled",
@@ -83,18 +88,20 @@ impl Check {
             resource.split_once('/').map_or((resource, None), |(bucket, key)| (bucket, Some(key.to_owned())));
         let client = self.client()?;
         let (account_id, who) = match (&self.account, &self.access_key) {
-            (Some(account), None) => {
+            (None, None) if self.anonymous => (None, "anybody".to_owned()),
+            (Some(account), None) if !self.anonymous => {
                 (Some(ACCOUNTS.id_of(&client, account)?.into()), format!("account {account}"))
             }
-            (None, Some(key)) => (None, format!("access key {key}")),
+            (None, Some(key)) if !self.anonymous => (None, format!("access key {key}")),
             _ => {
-                let usage = "either --account or --access-key is required";
+                let usage = "either --account or --access-key is required, or --anonymous";
                 return Err(Failure::WrongUsage(usage.to_owned()));
             }
         };
         let question = CheckAccess {
             account_id,
             access_key: self.access_key.clone(),
+            anonymous: self.anonymous.then_some(true),
             action: self.action.clone().into(),
             bucket: bucket.to_owned().into(),
             key: key.map(Into::into),

@@ -1,0 +1,121 @@
+//! `cairn public`: what anybody may read and list without a signature.
+
+use cairn_api::{PublicAccess, PublicAccessList, PublicBucketRule, PublicRule};
+use serde_json::json;
+
+use crate::client::{Client, Request, read};
+use crate::commands::macros::{command, noun};
+use crate::commands::resources::BUCKETS;
+use crate::failure::{Failure, Outcome};
+use crate::output::table::{Columns, table, text};
+use crate::terminal::plain;
+
+noun! {
+    /// Let everybody read the objects below a prefix, and show all that is public.
+    struct Public("public"): PublicCommand { List, Set, Remove }
+}
+
+command! {
+    /// List all that is public.
+    struct List("list") {
+        /// only this bucket
+        #[argh(positional)]
+        bucket: Option<String>,
+    }
+}
+
+command! {
+    /// Let everybody read the current objects whose keys begin with a prefix.
+    struct Set("set") {
+        /// the bucket's name
+        #[argh(positional)]
+        bucket: String,
+        /// the beginning of the keys; "" means all keys
+        #[argh(positional)]
+        prefix: String,
+        /// let everybody list these keys, too
+        #[argh(switch)]
+        list: bool,
+    }
+}
+
+command! {
+    /// End the public access to a prefix.
+    struct Remove("remove") {
+        /// the bucket's name
+        #[argh(positional)]
+        bucket: String,
+        /// the prefix, as it was set
+        #[argh(positional)]
+        prefix: String,
+    }
+}
+
+const RULES: Columns<PublicBucketRule> = &[
+    ("bucket", |rule| text(&rule.bucket)),
+    ("prefix", |rule| text(&rule.prefix)),
+    ("list", |rule| text(&rule.list)),
+    ("effective", |rule| text(&rule.effective)),
+    ("created", |rule| text(&rule.created_at)),
+    ("by", |rule| text(&rule.created_by)),
+];
+
+/// Reads the rules of a bucket, changes them, and sends them back. A concurrent change of them is lost.
+fn change(
+    client: &Client,
+    bucket: &str,
+    change: impl FnOnce(&mut PublicAccess) -> Result<(), Failure>,
+    done: &str,
+) -> Outcome {
+    let path = BUCKETS.path_of(bucket) + "/public-access";
+    let mut access: PublicAccess = read(&client.call(&Request::get(path.as_str()))?)?;
+    change(&mut access)?;
+    client.change(&Request::put(path).json(&access), done)
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let mut body = client.call(&Request::get("/api/v1/public-access"))?;
+        if let (Some(bucket), Some(rules)) = (&self.bucket, body["rules"].as_array_mut()) {
+            rules.retain(|rule| rule["bucket"] == json!(bucket));
+        }
+        client.print_as(&body, |PublicAccessList { enabled, rules }| {
+            let shown = if rules.is_empty() { "nothing is public\n".to_owned() } else { table(RULES, rules) };
+            let disabled =
+                if *enabled { "" } else { "public access is disabled by auth.public_access_enabled\n" };
+            shown + disabled
+        })
+    }
+}
+
+impl Set {
+    fn run(&self) -> Outcome {
+        let Self { bucket, prefix, list, .. } = self;
+        let add = |access: &mut PublicAccess| {
+            access.rules.retain(|rule| *rule.prefix != **prefix);
+            access.rules.push(PublicRule { prefix: prefix.clone().into(), read: true, list: *list });
+            Ok(())
+        };
+        let what = if *list { "read and list" } else { "read" };
+        let done = format!("everybody may {what} {bucket}/{prefix}*");
+        change(&self.client()?, bucket, add, &done)
+    }
+}
+
+impl Remove {
+    fn run(&self) -> Outcome {
+        let Self { bucket, prefix, .. } = self;
+        let remove = |access: &mut PublicAccess| {
+            let before = access.rules.len();
+            access.rules.retain(|rule| *rule.prefix != **prefix);
+            if access.rules.len() == before {
+                let message =
+                    format!("no rule is about {bucket}/{prefix}*; `cairn public list {bucket}` shows them");
+                return Err(plain(&message).into());
+            }
+            Ok(())
+        };
+        change(&self.client()?, bucket, remove, &format!("{bucket}/{prefix}* is no longer public"))
+    }
+}
