@@ -108,7 +108,8 @@ pub use types::object::{
 };
 pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use types::public_access::{
-    NewPublicRules, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess, PublicAccessBlock, PublicRule,
+    NewPublicRules, PUBLIC_POLICY_BYTES_MAX, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess,
+    PublicAccessBlock, PublicRule,
 };
 pub use types::tags::{InvalidTags, Tags};
 pub use types::upload::{

@@ -37,6 +37,8 @@ pub(crate) struct Call<'a> {
     pub(crate) required: RequiredRights,
     /// The request, if the rules of public access may allow it.
     pub(crate) public: Option<PublicRequest<'a>>,
+    /// Whether the rules of public access have an effect.
+    pub(crate) public_access: bool,
     /// How far the client's policies allow the request. A change of them while the body is received changes it.
     pub(crate) permission: Cell<Permission>,
     /// How much of S3 is implemented.

@@ -85,6 +85,7 @@ error_table! {
     MalformedPOSTRequest 400 "The body of your POST request is not well-formed multipart/form-data.";
     MalformedTrailerError 400 "The request contained trailing data that was not well-formed or did not conform to our published \
                                schema.";
+    MalformedPolicy 400 "Policies must be valid JSON and the first byte must be '{'";
     MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.";
     MaxPostPreDataLengthExceededError 400 "Your POST request fields preceding the upload file were too large: they may have 20 KiB, \
                                            and 32 KiB with their headers.";
@@ -93,6 +94,7 @@ error_table! {
     MissingContentLength 411 "You must provide the Content-Length HTTP header.";
     MissingSecurityHeader 400 "Your request was missing a required header: send x-amz-acl, or an ACL in the body.";
     NoSuchBucket 404 "The specified bucket does not exist.";
+    NoSuchPublicAccessBlockConfiguration 404 "The public access block configuration was not found";
     NoSuchBucketPolicy 404 "The bucket policy does not exist";
     NoSuchCORSConfiguration 404 "The CORS configuration does not exist";
     NoSuchKey 404 "The specified key does not exist.";

@@ -276,7 +276,7 @@ impl S3Service {
         let head = &request.head;
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.
-        self.check_supported(fields, head, &route, authentication.payload)?;
+        self.check_supported(fields, head, (&route, target), authentication.payload)?;
         if let Some(refusal) = route.refusal(head.method()) {
             return Err(refusal);
         }
@@ -304,6 +304,7 @@ impl S3Service {
             authenticator: &self.authenticator,
             required,
             public,
+            public_access: self.public_access,
             permission: Cell::new(permission),
             compatibility: self.compatibility,
             audit: &self.audit,
@@ -332,11 +333,13 @@ impl S3Service {
         &self,
         fields: Fields<'_>,
         head: &RequestHead,
-        route: &Route,
+        (route, target): (&Route, &Target),
         payload: PayloadDigest,
     ) -> S3Result<()> {
         let accepted = route.accepted_body(payload);
-        let checked = unsupported_headers::check(self.compatibility, fields, head.framing(), accepted);
+        let creates_object = route.implementation().is_some_and(|found| found.accepts(Input::NewObject));
+        let checked = unsupported_headers::check(self.compatibility, fields, head.framing(), accepted)
+            .and_then(|()| public::check_acl(self.engine.store(), fields, creates_object, target));
         checked.map_err(|error| match (error.code(), route.operation_name()) {
             ("AccessControlListNotSupported", "CreateBucket") => {
                 ErrorCode::InvalidBucketAclWithObjectOwnership.into()

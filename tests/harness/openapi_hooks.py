@@ -56,6 +56,19 @@ def has_long_prefix(body: object) -> bool:
     return isinstance(prefix, str) and len(prefix) > 255 and len(prefix.encode(errors="surrogatepass")) <= 1024
 
 
+def public_rules(body: object) -> list[dict]:
+    """Returns the rules of public access that are valid by the description. It cannot say that no prefix occurs twice."""
+    rules = body.get("rules") if isinstance(body, dict) else None
+    found = [rule for rule in rules if isinstance(rule, dict) and set(rule) <= {"prefix", "read", "list"}] if isinstance(rules, list) else []
+    return [rule for rule in found if isinstance(rule.get("prefix"), str) and len(rule["prefix"]) <= 1024]
+
+
+def repeats_a_prefix(body: object) -> bool:
+    """Returns whether rules of public access that are valid by the description have the same prefix."""
+    prefixes = [rule["prefix"] for rule in public_rules(body)]
+    return len(set(prefixes)) < len(prefixes)
+
+
 def networks_of(body: object) -> list[list]:
     """Returns the lists of networks in the statements of a policy."""
     statements = body.get("statements") if isinstance(body, dict) else None
@@ -113,7 +126,7 @@ def has_unusable_tags(body: object) -> bool:
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
-    if has_unusable_tags(case.body) or has_unusable_network(case.body) or has_long_prefix(case.body):
+    if has_unusable_tags(case.body) or has_unusable_network(case.body) or has_long_prefix(case.body) or repeats_a_prefix(case.body):
         return False
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
     return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body) and not has_unusable_retention(case.body)
@@ -122,6 +135,8 @@ def filter_case(_context: object, case: schemathesis.Case) -> bool:
 @schemathesis.hook
 def map_body(_context: object, body: object) -> object:
     """Gives webhooks, embeds, links, retentions, rules and policies values that the server accepts, where the description cannot say which."""
+    for number, rule in enumerate(public_rules(body)):
+        rule["prefix"] = f"prefix {number}"
     for networks in networks_of(body):
         networks[:] = [NETWORK if is_network(text) else text for text in networks]
     if isinstance(body, dict) and isinstance(body.get("target_url"), str):

@@ -57,7 +57,7 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     };
     let detail = described(&prefixes, body.blocked);
     let created_by = Arc::from(&*call.caller()?.principal);
-    let rules = NewPublicRules { prefixes, created_at: SystemClock.now(), created_by };
+    let rules = NewPublicRules { prefixes, created_at: SystemClock.now(), created_by, policy: None };
     let change = BucketChange::PublicAccess { rules: Some(rules), block };
     call.store()?.change_bucket(&bucket, change).await?;
     Ok(Reply::json(StatusCode::OK, &body)?.detail(detail))

@@ -19,12 +19,14 @@
 //! ...     l     only with a location: the location, ASCII
 //! ...     1     only with further flags: bit 0 encryption, 1 its bucket key, 2 it blocks keys of clients, 3 public access
 //! ...           only with public access:
-//!         1     bit 0: the block was set, then 1 ACLs, 2 ignored ACLs, 3 policies, 4 rules
+//!         1     bit 0: the block was set, then 1 ACLs, 2 ignored ACLs, 3 policies, 4 rules; 5 a policy document
 //!         2     number of rules, each:
 //!         8       its creation, milliseconds since the Unix epoch
 //!         1       whether the prefix may be listed
 //!         2       length p of the prefix, 1 length c of the name of who made it
 //!         p+c     prefix and name, UTF-8
+//!         2     only with a policy document: its length d
+//!         d     only with a policy document: the document, UTF-8
 //! ...           the CORS rules
 //! ```
 //! Fields whose flag is not set are zero; tags, location and further flags are absent then. Version 1 had the first 16 bytes and a zero.
@@ -56,6 +58,8 @@ const ENCRYPTION: u8 = 1;
 const BUCKET_KEY: u8 = 1 << 1;
 const BLOCKS_CLIENT_KEYS: u8 = 1 << 2;
 const PUBLIC_ACCESS: u8 = 1 << 3;
+/// The bit of the policy document, in the flags of public access.
+const POLICY_BIT: u8 = 5;
 
 /// Encodes the body of the record of a bucket with these settings.
 pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
@@ -125,7 +129,7 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
 }
 
 fn encode_public_access(body: &mut Vec<u8>, access: &PublicAccess) {
-    let PublicAccess { rules, block } = access;
+    let PublicAccess { rules, block, policy } = access;
     let block = block.map_or([false; 5], |block| {
         let PublicAccessBlock {
             block_public_acls,
@@ -135,7 +139,8 @@ fn encode_public_access(body: &mut Vec<u8>, access: &PublicAccess) {
         } = block;
         [true, block_public_acls, ignore_public_acls, block_public_policy, restrict_public_buckets]
     });
-    body.push(block.iter().rev().fold(0, |bits, bit| bits << 1 | u8::from(*bit)));
+    let block = block.iter().rev().fold(0, |bits, bit| bits << 1 | u8::from(*bit));
+    body.push(block | u8::from(policy.is_some()) << POLICY_BIT);
     body.extend_from_slice(&u16::try_from(rules.len()).expect("rules are limited").to_le_bytes());
     for PublicRule { prefix, list, created_at, created_by } in rules {
         body.extend_from_slice(&created_at.0.to_le_bytes());
@@ -145,12 +150,18 @@ fn encode_public_access(body: &mut Vec<u8>, access: &PublicAccess) {
         body.extend_from_slice(prefix.as_bytes());
         body.extend_from_slice(created_by.as_bytes());
     }
+    if let Some(policy) = policy {
+        let length = u16::try_from(policy.len()).expect("the limit of policies keeps them short");
+        body.extend_from_slice(&length.to_le_bytes());
+        body.extend_from_slice(policy.as_bytes());
+    }
 }
 
 fn decode_public_access(rest: &mut Cursor<'_>) -> Option<PublicAccess> {
     let bits = rest.u8().ok()?;
     let has = |bit: u8| bits >> bit & 1 == 1;
-    if bits >> 5 != 0 || (!has(0) && bits != 0) {
+    let of_block = bits & !(1 << POLICY_BIT);
+    if bits >> (POLICY_BIT + 1) != 0 || (!has(0) && of_block != 0) {
         return None;
     }
     let block = has(0).then_some(PublicAccessBlock {
@@ -176,7 +187,13 @@ fn decode_public_access(rest: &mut Cursor<'_>) -> Option<PublicAccess> {
             created_by: text(name.into())?,
         });
     }
-    Some(PublicAccess { rules, block }).filter(|access| *access != PublicAccess::default())
+    let policy = if has(POLICY_BIT) {
+        let length = rest.u16().ok()?;
+        Some(std::str::from_utf8(rest.bytes(length.into()).ok()?).ok()?.into())
+    } else {
+        None
+    };
+    Some(PublicAccess { rules, block, policy }).filter(|access| *access != PublicAccess::default())
 }
 
 /// Decodes the record of a bucket. Returns `None` if its form is unknown.
@@ -290,9 +307,10 @@ mod tests {
     fn public_access() -> PublicAccess {
         let block = PublicAccessBlock { block_public_policy: true, ..PublicAccessBlock::default() };
         let prefixes = vec![("a/".into(), false), ("".into(), true)];
-        let new = NewPublicRules { prefixes, created_at: Timestamp(5), created_by: "me".into() };
+        let new =
+            NewPublicRules { prefixes, created_at: Timestamp(5), created_by: "me".into(), policy: None };
         let rules = new.rules(&[]);
-        PublicAccess { rules, block: Some(block) }
+        PublicAccess { rules, block: Some(block), policy: Some("{}".into()) }
     }
 
     fn bucket(settings: BucketSettings) -> Bucket {
@@ -323,7 +341,7 @@ mod tests {
         expected[rules_at - 1] = 0b1111;
         expected.splice(
             rules_at..rules_at,
-            *b"\x09\x02\0\x05\0\0\0\0\0\0\0\0\x02\0\x02a/me\x05\0\0\0\0\0\0\0\x01\0\0\x02me",
+            *b"\x29\x02\0\x05\0\0\0\0\0\0\0\0\x02\0\x02a/me\x05\0\0\0\0\0\0\0\x01\0\0\x02me\x02\0{}",
         );
         assert_eq!(encode(&bucket(settings.clone()), &settings), expected);
     }
@@ -338,7 +356,7 @@ mod tests {
         };
         let encrypted = [encrypted(false, false), encrypted(true, false), encrypted(false, true)];
         let public = |access| BucketSettings { public_access: Some(Arc::new(access)), ..full() };
-        let blocked = PublicAccess { rules: Vec::new(), block: Some(PublicAccessBlock::default()) };
+        let blocked = PublicAccess { block: Some(PublicAccessBlock::default()), ..PublicAccess::default() };
         let others = [BucketSettings::default(), full(), locked, public(public_access()), public(blocked)];
         for settings in others.into_iter().chain(encrypted) {
             let body = encode(&bucket(settings.clone()), &settings);

@@ -312,6 +312,7 @@ impl BucketCatalog {
                 let mut access = before.public_access.as_deref().cloned().unwrap_or_default();
                 if let Some(rules) = rules {
                     access.rules = rules.rules(&access.rules);
+                    access.policy = rules.policy;
                 }
                 access.block = block.unwrap_or(access.block);
                 settings.public_access = (access != PublicAccess::default()).then(|| Arc::new(access));

@@ -7,6 +7,8 @@ use std::sync::Arc;
 pub const PUBLIC_RULES_MAX: usize = 100;
 /// Most bytes in the prefixes of a bucket's rules together. The record of a bucket holds them.
 pub const PUBLIC_PREFIXES_BYTES_MAX: usize = 32 << 10;
+/// Longest policy document, in bytes: that of AWS (Bucket policies, "Quotas").
+pub const PUBLIC_POLICY_BYTES_MAX: usize = 20 << 10;
 /// Longest name of who made a rule, in bytes. A longer one is cut.
 const CREATOR_BYTES_MAX: usize = 255;
 
@@ -32,6 +34,8 @@ pub struct NewPublicRules {
     pub created_at: Timestamp,
     /// Who makes them, as audit records name them.
     pub created_by: Arc<str>,
+    /// The policy document that they are made of, if an S3 client put one.
+    pub policy: Option<Box<str>>,
 }
 
 impl NewPublicRules {
@@ -81,6 +85,9 @@ pub struct PublicAccess {
     pub rules: Vec<PublicRule>,
     /// The block, if one was set.
     pub block: Option<PublicAccessBlock>,
+    /// The policy document that the rules were made of, at most [`PUBLIC_POLICY_BYTES_MAX`] bytes. The engine does not
+    /// interpret it.
+    pub policy: Option<Box<str>>,
 }
 
 impl PublicAccess {
@@ -110,13 +117,13 @@ mod tests {
 
     fn new(prefixes: &[(&str, bool)], time: u64, created_by: &str) -> NewPublicRules {
         let prefixes = prefixes.iter().map(|(prefix, list)| ((*prefix).into(), *list)).collect();
-        NewPublicRules { prefixes, created_at: Timestamp(time), created_by: created_by.into() }
+        NewPublicRules { prefixes, created_at: Timestamp(time), created_by: created_by.into(), policy: None }
     }
 
     #[test]
     fn rules_are_about_prefixes_and_a_block_ends_them() {
         let rules = new(&[("assets/", false), ("open/", true)], 1, "root").rules(&[]);
-        let mut access = PublicAccess { rules, block: None };
+        let mut access = PublicAccess { rules, ..PublicAccess::default() };
         for (key, read, list) in [
             ("assets/a", true, false),
             ("assets", false, false),

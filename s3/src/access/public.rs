@@ -5,6 +5,7 @@
 //! allowed by a rule.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
 use cairn_engine::Store;
@@ -12,6 +13,11 @@ use cairn_http1::{Method, RequestHead};
 use cairn_identity::policy::{Action, Resource};
 use cairn_model::BucketName;
 
+/// What helps while the rules have no effect.
+pub(crate) const ENABLE_PUBLIC_ACCESS: &str =
+    "public access is disabled on this server; set auth.public_access_enabled = true";
+/// The canned ACL that lets everybody read.
+const PUBLIC_READ: &str = "public-read";
 /// Names of the parameters that override headers of a response begin so.
 const RESPONSE_OVERRIDES: &str = "response-";
 
@@ -70,4 +76,34 @@ pub(crate) fn is_unsigned(head: &RequestHead) -> bool {
     matches!(*head.method(), Method::GET | Method::HEAD)
         && head.header("authorization").is_none()
         && !head.query().is_some_and(has_signature)
+}
+
+/// Checks the canned ACL `public-read`: it is accepted for a new object that a rule lets everybody read, because it asks for
+/// nothing more.
+///
+/// # Errors
+/// `AccessControlListNotSupported`, naming the command that makes a rule.
+pub(crate) fn check_acl(
+    store: &Store,
+    fields: Fields<'_>,
+    creates_object: bool,
+    target: &Target,
+) -> S3Result<()> {
+    if fields.amz("x-amz-acl") != Some(PUBLIC_READ) {
+        return Ok(());
+    }
+    let bucket = BucketName::parse(target.bucket_text()).ok().and_then(|name| store.bucket(&name));
+    let access = bucket.and_then(|bucket| bucket.settings().public_access.clone());
+    if creates_object && access.is_some_and(|access| access.may_read(target.key_text())) {
+        return Ok(());
+    }
+    let (bucket, key) = (target.bucket_text(), target.key_text());
+    let prefix = key.rsplit_once('/').map_or("", |(folder, _)| &key[..=folder.len()]);
+    Err(S3Error::with_message(
+        ErrorCode::AccessControlListNotSupported,
+        format!(
+            "The bucket does not allow ACLs: grant access with the policies of service accounts. public-read is accepted for \
+             keys that everybody may read; `cairn public set {bucket} \"{prefix}\"` makes a rule."
+        ),
+    ))
 }

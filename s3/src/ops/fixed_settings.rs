@@ -46,14 +46,6 @@ pub(crate) fn get_bucket_ownership_controls(call: &Call<'_>) -> S3Result<Reply> 
     })
 }
 
-pub(crate) fn get_bucket_policy(call: &Call<'_>) -> S3Result<Reply> {
-    none(call, ErrorCode::NoSuchBucketPolicy)
-}
-
-pub(crate) fn get_bucket_policy_status(call: &Call<'_>) -> S3Result<Reply> {
-    none(call, ErrorCode::NoSuchBucketPolicy)
-}
-
 pub(crate) fn get_bucket_replication(call: &Call<'_>) -> S3Result<Reply> {
     none(call, ErrorCode::ReplicationConfigurationNotFoundError)
 }
@@ -64,13 +56,4 @@ pub(crate) fn get_bucket_request_payment(call: &Call<'_>) -> S3Result<Reply> {
 
 pub(crate) fn get_bucket_website(call: &Call<'_>) -> S3Result<Reply> {
     none(call, ErrorCode::NoSuchWebsiteConfiguration)
-}
-
-/// Neither an ACL nor a bucket policy can make anything public.
-pub(crate) fn get_public_access_block(call: &Call<'_>) -> S3Result<Reply> {
-    fixed(call, "PublicAccessBlockConfiguration", |xml| {
-        for name in ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"] {
-            xml.value(name, true);
-        }
-    })
 }

@@ -2,6 +2,7 @@
 
 mod abort_multipart_upload;
 mod acl;
+mod bucket_policy;
 mod complete_multipart_upload;
 mod copies;
 mod copy_object;
@@ -42,6 +43,7 @@ mod name_encoding;
 pub(crate) mod named_objects;
 mod object_response;
 mod post_object;
+mod public_policy;
 mod put_bucket_cors;
 mod put_bucket_encryption;
 mod put_bucket_lifecycle_configuration;
@@ -57,6 +59,10 @@ mod upload_part_copy;
 
 pub(crate) use abort_multipart_upload::abort_multipart_upload;
 pub(crate) use acl::{get_bucket_acl, get_object_acl, put_bucket_acl, put_object_acl};
+pub(crate) use bucket_policy::{
+    delete_bucket_policy, delete_public_access_block, get_bucket_policy, get_bucket_policy_status,
+    get_public_access_block, put_bucket_policy, put_public_access_block,
+};
 pub(crate) use complete_multipart_upload::complete_multipart_upload;
 pub(crate) use copy_object::copy_object;
 pub(crate) use create_bucket::create_bucket;
@@ -71,8 +77,7 @@ pub(crate) use delete_object_tagging::delete_object_tagging;
 pub(crate) use delete_objects::delete_objects;
 pub(crate) use fixed_settings::{
     get_bucket_accelerate_configuration, get_bucket_logging, get_bucket_notification_configuration,
-    get_bucket_ownership_controls, get_bucket_policy, get_bucket_policy_status, get_bucket_replication,
-    get_bucket_request_payment, get_bucket_website, get_public_access_block,
+    get_bucket_ownership_controls, get_bucket_replication, get_bucket_request_payment, get_bucket_website,
 };
 pub(crate) use get_bucket_cors::get_bucket_cors;
 pub(crate) use get_bucket_encryption::get_bucket_encryption;

@@ -158,7 +158,8 @@ static STRICT_TABLE: &[Row] = &[
 static EXTENDED_TABLE: &[Row] = &[
     row("x-amz-server-side-encryption", Refuses::These(&["aws:kms", "aws:kms:dsse", "aws:fsx"]), OTHER_KEYS),
     row("x-amz-server-side-encryption-*", Refuses::Any, OTHER_KEYS),
-    acl_row("x-amz-acl", Refuses::AllButThese(&["", "private", "bucket-owner-full-control"])),
+    // `access/public.rs` decides about public-read.
+    acl_row("x-amz-acl", Refuses::AllButThese(&["", "private", "bucket-owner-full-control", "public-read"])),
     acl_row("x-amz-grant-*", Refuses::Any),
     row("x-amz-object-ownership", Refuses::AllBut("BucketOwnerEnforced"), OTHER_ACL),
 ];
@@ -370,7 +371,7 @@ mod tests {
         for (name, value, answer) in [
             ("x-amz-acl", "private", None),
             ("x-amz-acl", "bucket-owner-full-control", None),
-            ("x-amz-acl", "public-read", Some(400)),
+            ("x-amz-acl", "public-read-write", Some(400)),
             // An empty header asks for nothing.
             ("x-amz-acl", "", None),
             ("x-amz-grant-read", "id=1", Some(400)),
@@ -399,14 +400,17 @@ mod tests {
             assert_eq!(answers, (Some(501), answer), "{name}: {value}");
         }
         assert_eq!(status_in(Extended, &[], "X-Amz-Acl=private"), None);
-        assert_eq!(status_in(Extended, &[], "X-Amz-Acl=public-read"), Some(400));
+        assert_eq!(status_in(Extended, &[], "X-Amz-Acl=public-read-write"), Some(400));
     }
 
     #[test]
     fn hoisted_headers_are_refused_and_hoisted_checksums_are_not() {
-        for query in
-            ["X-Amz-Acl=public-read", "x-amz-tagging=a", "X-AMZ-SECURITY-TOKEN=t", "X-Amz-Storage-Class=x"]
-        {
+        for query in [
+            "X-Amz-Acl=public-read-write",
+            "x-amz-tagging=a",
+            "X-AMZ-SECURITY-TOKEN=t",
+            "X-Amz-Storage-Class=x",
+        ] {
             assert_eq!(status(&[], query), Some(501), "{query}");
         }
         for query in

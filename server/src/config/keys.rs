@@ -75,7 +75,7 @@ keys! {
     CONNECTIONS_PER_CLIENT: "server.connections_per_client_max", None, integer(0, 1_000_000), None,
      "Maximum number of open connections from one IPv4 address or IPv6 /64 network, on each plane; 0 means no limit. Further \
      connections are refused as above. Trusted proxies are exempt. When not set, three quarters of \
-     the plane's maximum.";
+     the plane's maximum, and at least 256.";
     HEAD_TIMEOUT: "server.head_timeout_seconds", None, integer(1, 300), Some("15"),
      "Time that a client has to send a request head.";
     FIRST_REQUEST_TIMEOUT: "server.first_request_timeout_seconds", None, integer(1, 3600), Some("10"),

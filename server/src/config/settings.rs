@@ -60,6 +60,10 @@ pub struct Settings {
     pub dev_authority: Option<PathBuf>,
 }
 
+/// Connections that one client may have on any plane, unless a limit is set. A small plane has fewer in all: there, a client
+/// with many idle connections is to replace them, not to be refused.
+const CLIENT_CONNECTIONS_MIN: usize = 256;
+
 /// `server.connections_per_client_max`, if it is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClientConnectionsMax(Option<usize>);
@@ -67,12 +71,12 @@ pub struct ClientConnectionsMax(Option<usize>);
 impl ClientConnectionsMax {
     /// Returns the limit for a plane with at most `connections_max` connections; `None`: no limit.
     ///
-    /// Unless it is set, one client takes at most three quarters. A client with one address, such as a benchmark or a proxy that is
+    /// Unless it is set, one client takes at most three quarters, but at least [`CLIENT_CONNECTIONS_MIN`]. A client with one address, such as a benchmark or a proxy that is
     /// not trusted, so has nearly all, and still cannot lock the others out.
     #[must_use]
     pub fn of(self, connections_max: usize) -> Option<usize> {
         match self.0 {
-            None => Some((connections_max - connections_max / 4).max(1)),
+            None => Some((connections_max - connections_max / 4).max(CLIENT_CONNECTIONS_MIN)),
             Some(0) => None,
             Some(max) => Some(max),
         }

@@ -12,21 +12,19 @@ FIXED = {
     "accelerate": "<AccelerateConfiguration/>", "logging": "<BucketLoggingStatus/>", "notification": "<NotificationConfiguration/>",
     "ownershipControls": "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>",
     "requestPayment": "<RequestPaymentConfiguration><Payer>BucketOwner</Payer></RequestPaymentConfiguration>",
-    "publicAccessBlock": "<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls>"
-    "<IgnorePublicAcls>true</IgnorePublicAcls><BlockPublicPolicy>true</BlockPublicPolicy>"
-    "<RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>",
 }
 NONE = {
     "policy": "NoSuchBucketPolicy", "policyStatus": "NoSuchBucketPolicy",
+    "publicAccessBlock": "NoSuchPublicAccessBlockConfiguration",
     "encryption": "ServerSideEncryptionConfigurationNotFoundError", "website": "NoSuchWebsiteConfiguration",
     "replication": "ReplicationConfigurationNotFoundError",
 }
 CHANGES = [
     ("PUT", name) for name in (
-        "accelerate", "logging", "notification", "ownershipControls", "requestPayment", "publicAccessBlock", "policy",
+        "accelerate", "logging", "notification", "ownershipControls", "requestPayment",
         "website", "replication",
     )
-] + [("DELETE", name) for name in ("ownershipControls", "publicAccessBlock", "policy", "website", "replication")]
+] + [("DELETE", name) for name in ("ownershipControls", "website", "replication")]
 
 
 @pytest.mark.parametrize("name", FIXED)
