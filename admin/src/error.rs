@@ -122,6 +122,8 @@ error_table! {
     /// A service account with this name exists.
     AccountAlreadyExists => S::CONFLICT, "SERVICE_ACCOUNT_ALREADY_EXISTS",
         "a service account with this name already exists";
+    /// A credential has this access key, or root.
+    AccessKeyExists => S::CONFLICT, "ACCESS_KEY_EXISTS", "a credential with this access key already exists";
     /// The policy is attached to accounts: a message with their number.
     PolicyInUse(message: String) => S::CONFLICT, "POLICY_IN_USE", message;
     /// The maximum number of entries of one kind exists: a message that names the kind.
@@ -297,6 +299,7 @@ impl From<DirectoryError> for AdminError {
             DirectoryError::PolicyNotFound => Self::PolicyNotFound,
             DirectoryError::TokenNotFound => Self::TokenNotFound,
             DirectoryError::NameTaken => Self::AccountAlreadyExists,
+            DirectoryError::AccessKeyExists => Self::AccessKeyExists,
             DirectoryError::PolicyInUse { .. } => Self::PolicyInUse(error.to_string()),
             DirectoryError::TooMany { .. } => Self::LimitReached(error.to_string()),
             DirectoryError::Invalid(message) => Self::invalid(message),

@@ -86,6 +86,9 @@ impl fmt::Display for Principal {
 /// A secret that signing keys are derived from, zeroed when the last reference is dropped.
 pub type SecretKey = Arc<Zeroizing<String>>;
 
+/// Tells the secrets of one access key apart. No two of them have the same number.
+pub type Generation = u128;
+
 /// The result of looking up an access key.
 #[derive(Clone)]
 pub struct Credential {
@@ -93,9 +96,9 @@ pub struct Credential {
     pub secret_key: SecretKey,
     /// The identity that the credential authenticates.
     pub principal: Principal,
-    /// Changes whenever the secret or the state of the credential changes. This invalidates signing keys that were derived
-    /// from an earlier secret.
-    pub generation: u64,
+    /// Which secret of the access key this is. An access key can be given again with another secret; keys and signatures
+    /// that were made with an earlier one are then invalid.
+    pub generation: Generation,
     /// Whether the credential may be used for S3. If not, its requests are refused unchecked.
     pub allowed_on_data_plane: bool,
     /// Records when a correctly signed request last used the credential. `None` for root.
@@ -135,9 +138,9 @@ pub trait Credentials {
     /// Returns a number that every change of a credential, an account or a policy increments before it is answered.
     fn version(&self) -> u64;
 
-    /// Returns the present principal of `access_key`, with its present rights, or `None` if it does not exist any more or is
-    /// disabled. Expiry is not compared: a request that began in time may end later.
-    fn principal(&self, access_key: &str) -> Option<Principal>;
+    /// Returns the present principal of `access_key`, with its present rights, or `None` if it does not exist any more, has
+    /// another secret, or is disabled. Expiry is not compared: a request that began in time may end later.
+    fn principal(&self, access_key: &str, generation: Generation) -> Option<Principal>;
 
     /// Returns whether a credential may be used, or `None` if no account has this access key. For the explanation of
     /// refused requests only.
@@ -155,8 +158,8 @@ impl<C: Credentials + ?Sized> Credentials for &C {
         (**self).version()
     }
 
-    fn principal(&self, access_key: &str) -> Option<Principal> {
-        (**self).principal(access_key)
+    fn principal(&self, access_key: &str, generation: Generation) -> Option<Principal> {
+        (**self).principal(access_key, generation)
     }
 
     fn usability(&self, access_key: &str) -> Option<Usability> {
@@ -173,8 +176,8 @@ impl<C: Credentials + ?Sized> Credentials for Box<C> {
         (**self).version()
     }
 
-    fn principal(&self, access_key: &str) -> Option<Principal> {
-        (**self).principal(access_key)
+    fn principal(&self, access_key: &str, generation: Generation) -> Option<Principal> {
+        (**self).principal(access_key, generation)
     }
 
     fn usability(&self, access_key: &str) -> Option<Usability> {
@@ -191,7 +194,7 @@ pub struct RootCredential {
 }
 
 /// The root credential does not change within a process, so its generation does not either.
-const ROOT_GENERATION: u64 = 0;
+const ROOT_GENERATION: Generation = 0;
 
 impl RootCredential {
     /// Makes a root credential that may be used for S3. The configuration has refused keys that are empty or too short.
@@ -217,11 +220,16 @@ impl RootCredential {
     pub fn access_key(&self) -> &Arc<str> {
         &self.access_key
     }
+
+    /// Returns whether this is the root credential's access key.
+    pub(crate) fn is_access_key(&self, access_key: &str) -> bool {
+        access_key == &*self.access_key
+    }
 }
 
 impl Credentials for RootCredential {
     fn find(&self, access_key: &str, _now: Timestamp) -> Option<Credential> {
-        (access_key == &*self.access_key).then(|| Credential {
+        self.is_access_key(access_key).then(|| Credential {
             secret_key: Arc::clone(&self.secret_key),
             principal: Principal::Root,
             generation: ROOT_GENERATION,
@@ -234,8 +242,8 @@ impl Credentials for RootCredential {
         0
     }
 
-    fn principal(&self, access_key: &str) -> Option<Principal> {
-        (access_key == &*self.access_key).then_some(Principal::Root)
+    fn principal(&self, access_key: &str, generation: Generation) -> Option<Principal> {
+        (self.is_access_key(access_key) && generation == ROOT_GENERATION).then_some(Principal::Root)
     }
 }
 

@@ -36,7 +36,7 @@ mod throttle;
 
 pub use chunk_signatures::{ChunkSignatureMismatch, ChunkSignatures};
 pub use credential::{
-    AccountPrincipal, Credential, Credentials, Principal, RootCredential, SecretKey, Usability,
+    AccountPrincipal, Credential, Credentials, Generation, Principal, RootCredential, SecretKey, Usability,
 };
 pub use request::{
     Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedForm, SignedFormVersion2, SignedRequest,

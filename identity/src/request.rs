@@ -1,7 +1,7 @@
 //! Input and result of authentication.
 
 use crate::chunk_signatures::ChunkSignatures;
-use crate::credential::Principal;
+use crate::credential::{Generation, Principal};
 use cairn_model::Timestamp;
 use std::sync::Arc;
 
@@ -125,6 +125,8 @@ pub struct Authentication {
     pub principal: Principal,
     /// The access key that was used.
     pub access_key: Arc<str>,
+    /// Which secret of the access key made the signature.
+    pub generation: Generation,
     /// The digest that the body must have.
     pub payload: PayloadDigest,
     /// Verifies the chunks of the body, if they are signed.
@@ -144,6 +146,7 @@ impl Authentication {
         Self {
             principal: Principal::Anonymous,
             access_key: "".into(),
+            generation: 0,
             payload: PayloadDigest::Unsigned,
             chunk_signatures: None,
             kind: SignatureKind::None,

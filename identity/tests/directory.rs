@@ -211,9 +211,11 @@ fn principal_is_looked_up_again_after_a_change() {
     let policy = add_policy(&directory, "allow", "s3:GetObject", "bucket:photos/*");
     block_on(directory.attach(policy, account)).unwrap();
     assert!(found.version() > before);
+    let generation = |key: &str| found.find(key, fixture.now()).unwrap().generation;
+    let generation_before = generation(key);
     let rights = |found: &ExecutorCredentials| {
         found
-            .principal(key)
+            .principal(key, generation_before)
             .map(|principal| principal.decide(Action::GetObject, Resource::Object("photos", "k"), CLIENT))
     };
     assert_eq!(rights(&found), Some(Decision::Allowed));
@@ -221,12 +223,14 @@ fn principal_is_looked_up_again_after_a_change() {
     assert_eq!(rights(&found), Some(Decision::DeniedImplicitly));
     block_on(directory.set_credential_enabled(account, credential.info.id, false)).unwrap();
     assert_eq!(rights(&found), None);
-    assert_eq!(found.principal(ROOT), Some(Principal::Root));
+    assert_eq!(found.principal(ROOT, generation(ROOT)), Some(Principal::Root));
     // A temporary credential may expire while its request is in progress.
     let temporary = block_on(directory.create_temporary(account, 60)).unwrap();
+    let key = &temporary.info.access_key;
+    let generation = generation(key);
     fixture.advance(61);
-    assert!(found.find(&temporary.info.access_key, fixture.now()).is_none());
-    assert!(found.principal(&temporary.info.access_key).is_some());
+    assert!(found.find(key, fixture.now()).is_none());
+    assert!(found.principal(key, generation).is_some());
     let token = block_on(directory.create_token("t".to_owned(), Role::Auditor, None)).unwrap().info.id;
     assert!(directory.is_token_valid(token));
     block_on(directory.delete_token(token)).unwrap();

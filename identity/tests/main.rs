@@ -8,6 +8,7 @@ mod aws_examples;
 mod botocore_vectors;
 mod directory;
 mod directory_full_disk;
+mod given_keys;
 mod presigned_cache;
 mod signature_properties;
 mod signer;

@@ -2,7 +2,8 @@
 
 use crate::signer::{DATE, NOW, Request, Signer, authenticator};
 use cairn_identity::{
-    Authenticator, Credential, Credentials, Principal, RootAttempts, RootCredential, SignedRequest,
+    Authenticator, Credential, Credentials, Generation, Principal, RootAttempts, RootCredential,
+    SignedRequest,
 };
 use cairn_model::Timestamp;
 use std::cell::Cell;
@@ -21,7 +22,7 @@ fn after(seconds: u64) -> Timestamp {
 struct Changing {
     root: RootCredential,
     is_revoked: Cell<bool>,
-    generation: Cell<u64>,
+    generation: Cell<Generation>,
     lookups: Cell<u64>,
 }
 
@@ -43,8 +44,8 @@ impl Credentials for &Changing {
         0
     }
 
-    fn principal(&self, access_key: &str) -> Option<Principal> {
-        self.root.principal(access_key)
+    fn principal(&self, access_key: &str, generation: Generation) -> Option<Principal> {
+        self.root.principal(access_key, generation)
     }
 }
 

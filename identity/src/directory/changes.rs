@@ -6,6 +6,7 @@
 //! and the version is incremented. Only after that is it acknowledged: from then on it is in force on every executor.
 
 use super::error::DirectoryError;
+use super::given::GivenCredential;
 use super::limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
     POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, SOURCE_LISTS_PER_ACCOUNT_MAX,
@@ -79,6 +80,7 @@ impl Changes {
         &mut self,
         name: &str,
         description: String,
+        given: Option<GivenCredential>,
     ) -> ChangeResult<(Account, NewCredential)> {
         validate_name(name).and_then(|()| validate_description(&description)).map_err(invalid)?;
         let now = self.now();
@@ -92,7 +94,7 @@ impl Changes {
             }
         }
         let id = AccountId(time_id::random(now)?);
-        let new = self.generate_credential(id, now, None)?;
+        let new = self.new_credential(id, now, None, given)?;
         let account = AccountState {
             name: name.into(),
             description,
@@ -159,11 +161,13 @@ impl Changes {
         Ok((self.account(id)?, Outcome::Changed))
     }
 
-    /// Adds a credential to an account. With `seconds` it is temporary and expires after that time.
+    /// Adds a credential to an account: with generated keys, unless some are given. With `seconds` it is temporary and expires
+    /// after that time.
     pub(super) fn add_credential(
         &mut self,
         account: AccountId,
         seconds: Option<u64>,
+        given: Option<GivenCredential>,
     ) -> ChangeResult<NewCredential> {
         let now = self.now();
         let expiry = |seconds| expiry_after(now, seconds, TEMPORARY_SECONDS_MIN, TEMPORARY_SECONDS_MAX);
@@ -187,7 +191,7 @@ impl Changes {
                 _ => {}
             }
         }
-        let new = self.generate_credential(account, now, expires_at)?;
+        let new = self.new_credential(account, now, expires_at, given)?;
         let writes = [new.write(&self.shared, account)];
         let UnsavedCredential { created, state: credential } = new;
         self.change(&writes, |state| {
@@ -197,22 +201,32 @@ impl Changes {
         Ok(created)
     }
 
-    /// Generates a credential with an access key that is not in use.
-    fn generate_credential(
+    /// Returns whether a credential has this access key, or root.
+    fn is_taken(&self, access_key: &str) -> bool {
+        access_key == self.shared.root_access_key || self.shared.state().find_access_key(access_key).is_some()
+    }
+
+    /// Makes a credential with an access key that is not in use: the given one, or a generated one.
+    fn new_credential(
         &self,
         account: AccountId,
         now: Timestamp,
         expires_at: Option<Timestamp>,
+        given: Option<GivenCredential>,
     ) -> ChangeResult<UnsavedCredential> {
-        let access_key = loop {
-            let access_key = secret::access_key()?;
-            let is_taken = access_key == self.shared.root_access_key
-                || self.shared.state().find_access_key(&access_key).is_some();
-            if !is_taken {
-                break access_key;
+        let (access_key, secret_key) = match given {
+            Some(GivenCredential { access_key, .. }) if self.is_taken(&access_key) => {
+                return Err(DirectoryError::AccessKeyExists);
             }
+            Some(GivenCredential { access_key, secret_key }) => (access_key, secret_key),
+            None => loop {
+                let access_key = secret::access_key()?;
+                if !self.is_taken(&access_key) {
+                    break (access_key, secret::secret_key()?);
+                }
+            },
         };
-        let (id, secret_key) = (CredentialId(time_id::random(now)?), secret::secret_key()?);
+        let id = CredentialId(time_id::random(now)?);
         let owner = SecretOwner { account, credential: id, access_key: &access_key };
         let sealed = self.shared.sealing.seal(owner, secret_key.expose())?;
         let state = CredentialState {

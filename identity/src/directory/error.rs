@@ -17,6 +17,8 @@ pub enum DirectoryError {
     TokenNotFound,
     /// An account with this name already exists.
     NameTaken,
+    /// A credential has this access key, or root.
+    AccessKeyExists,
     /// The policy is attached to accounts and cannot be deleted.
     PolicyInUse {
         /// The number of these accounts.
@@ -43,6 +45,7 @@ impl fmt::Display for DirectoryError {
             Self::PolicyNotFound => out.write_str("policy was not found"),
             Self::TokenNotFound => out.write_str("management token was not found"),
             Self::NameTaken => out.write_str("a service account with this name already exists"),
+            Self::AccessKeyExists => out.write_str("a credential with this access key already exists"),
             Self::PolicyInUse { accounts } => {
                 let ending = if *accounts == 1 { "" } else { "s" };
                 write!(out, "the policy is attached to {accounts} service account{ending}; detach it first")

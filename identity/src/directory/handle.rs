@@ -2,6 +2,7 @@
 
 use super::changes::Changes;
 use super::error::DirectoryError;
+use super::given::GivenCredential;
 use super::limits::{CHANGES_WAITING_MAX, MAINTENANCE_INTERVAL};
 use super::maintenance::Maintenance;
 use super::rights_cache::RightsCache;
@@ -10,7 +11,8 @@ use super::secret::{TOKEN_PREFIX, hash_token};
 use super::shared::Shared;
 use super::store::{DirectoryStore, SCHEMA};
 use super::view::{
-    Account, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo, PolicyReplacement,
+    Account, CredentialInfo, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo,
+    PolicyReplacement,
 };
 use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 use crate::policy::Policy;
@@ -81,7 +83,22 @@ impl Directory {
         name: String,
         description: String,
     ) -> Result<(Account, NewCredential), DirectoryError> {
-        self.change(move |changes| changes.create_account(&name, description)).await
+        self.change(move |changes| changes.create_account(&name, description, None)).await
+    }
+
+    /// Creates an account with one credential that has these keys.
+    ///
+    /// # Errors
+    /// As [`Self::create_account`], and [`DirectoryError::AccessKeyExists`].
+    pub async fn create_account_with_keys(
+        &self,
+        name: String,
+        description: String,
+        keys: GivenCredential,
+    ) -> Result<(Account, CredentialInfo), DirectoryError> {
+        let (account, made) =
+            self.change(move |changes| changes.create_account(&name, description, Some(keys))).await?;
+        Ok((account, made.info))
     }
 
     /// Deletes an account with its credentials and bindings. Returns the deleted account.
@@ -109,7 +126,20 @@ impl Directory {
     /// # Errors
     /// [`DirectoryError::AccountNotFound`], [`DirectoryError::TooMany`], or a failure.
     pub async fn rotate(&self, account: AccountId) -> Result<NewCredential, DirectoryError> {
-        self.change(move |changes| changes.add_credential(account, None)).await
+        self.change(move |changes| changes.add_credential(account, None, None)).await
+    }
+
+    /// Adds a permanent credential with these keys to an account. The account's other credentials stay valid.
+    ///
+    /// # Errors
+    /// As [`Self::rotate`], and [`DirectoryError::AccessKeyExists`].
+    pub async fn add_keys(
+        &self,
+        account: AccountId,
+        keys: GivenCredential,
+    ) -> Result<CredentialInfo, DirectoryError> {
+        let made = self.change(move |changes| changes.add_credential(account, None, Some(keys))).await?;
+        Ok(made.info)
     }
 
     /// Adds a credential that expires after `seconds`, from [`TEMPORARY_SECONDS_MIN`] to [`TEMPORARY_SECONDS_MAX`].
@@ -121,7 +151,7 @@ impl Directory {
         account: AccountId,
         seconds: u64,
     ) -> Result<NewCredential, DirectoryError> {
-        self.change(move |changes| changes.add_credential(account, Some(seconds))).await
+        self.change(move |changes| changes.add_credential(account, Some(seconds), None)).await
     }
 
     /// Sets whether a credential may be used. Returns the account.

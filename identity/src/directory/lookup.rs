@@ -10,15 +10,14 @@ use super::limits::CACHED_ACCESS_KEYS_MAX;
 use super::seal::SecretOwner;
 use super::shared::Shared;
 use super::view::CredentialStatus;
-use crate::credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential, Usability};
+use crate::credential::{
+    AccountPrincipal, Credential, Credentials, Generation, Principal, RootCredential, Usability,
+};
+use crate::id::CredentialId;
 use cairn_model::Timestamp;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The secret of an access key never changes, and no access key is used twice. Signing keys derived from it therefore stay
-/// valid for as long as the access key is found.
-const GENERATION: u64 = 1;
 
 /// Finds the root credential and the credentials of the directory, for one executor.
 pub struct ExecutorCredentials {
@@ -79,16 +78,17 @@ impl Credentials for ExecutorCredentials {
         self.directory.version()
     }
 
-    fn principal(&self, access_key: &str) -> Option<Principal> {
-        self.root.principal(access_key).or_else(|| {
-            let (_, entry) = self.directory.find_credential(access_key)?;
-            Some(entry.credential.principal)
-        })
+    fn principal(&self, access_key: &str, generation: Generation) -> Option<Principal> {
+        if self.root.is_access_key(access_key) {
+            return self.root.principal(access_key, generation);
+        }
+        let (_, Entry { credential, .. }) = self.directory.find_credential(access_key)?;
+        (credential.generation == generation).then_some(credential.principal)
     }
 
     fn usability(&self, access_key: &str) -> Option<Usability> {
         // Root overrides the directory, and is not the credential of an account.
-        if self.root.principal(access_key).is_some() {
+        if self.root.is_access_key(access_key) {
             return None;
         }
         let (account, status) = self.directory.credential_status(access_key)?;
@@ -99,6 +99,12 @@ impl Credentials for ExecutorCredentials {
             CredentialStatus::Valid => Usability::Usable,
         })
     }
+}
+
+/// Returns the generation of a credential: its id. The secret of a credential never changes, and the access key of a deleted
+/// credential can be given to another one, which has another id.
+fn generation_of(id: CredentialId) -> Generation {
+    Generation::from_be_bytes(id.0)
 }
 
 impl Entry {
@@ -127,7 +133,7 @@ impl Directory {
         let found = Credential {
             secret_key: Arc::new(secret_key),
             principal: Principal::Account(Arc::new(principal)),
-            generation: GENERATION,
+            generation: generation_of(id),
             allowed_on_data_plane: true,
             last_use: Some(Arc::clone(&credential.last_used)),
         };

@@ -7,6 +7,7 @@
 mod access;
 mod changes;
 mod error;
+mod given;
 mod handle;
 mod limits;
 mod lookup;
@@ -25,6 +26,7 @@ mod view;
 pub use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 pub use crate::last_use::LastUse;
 pub use error::DirectoryError;
+pub use given::GivenCredential;
 pub use handle::{Directory, DirectoryOptions};
 pub use limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,

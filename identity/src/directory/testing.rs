@@ -30,7 +30,7 @@ impl Fixture {
         let sealing = SecretKey::derive(b"a master key", [7; 16]);
         let shared = Shared::new(store, State::default(), sealing, clock.clone(), "root".to_owned());
         let mut changes = Changes::new(Arc::new(shared), RightsCache::default());
-        let (account, _) = changes.create_account("web", String::new()).expect("an account");
+        let (account, _) = changes.create_account("web", String::new(), None).expect("an account");
         Self { _folder: folder, clock, changes, account: account.id }
     }
 }

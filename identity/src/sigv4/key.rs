@@ -3,6 +3,7 @@
 //! Deriving a signing key from the secret takes four HMACs. The key is valid for one day and region, so caching pays off. A key
 //! enters the cache only after a signature made with it was verified, so clients without a secret cannot fill the cache.
 
+use crate::credential::Generation;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::hash_map::RandomState;
@@ -75,7 +76,7 @@ struct Entry {
     access_key: Arc<str>,
     date: Box<str>,
     region: Box<str>,
-    generation: u64,
+    generation: Generation,
     key: SigningKey,
 }
 
@@ -105,7 +106,7 @@ impl SigningKeyCache {
     }
 
     /// Returns the key of this name and generation, and the access key as a shared string.
-    pub(super) fn get(&self, name: KeyName<'_>, generation: u64) -> Option<(&SigningKey, &Arc<str>)> {
+    pub(super) fn get(&self, name: KeyName<'_>, generation: Generation) -> Option<(&SigningKey, &Arc<str>)> {
         let set = &self.sets[self.set_of(name)];
         let entry = set.entries.iter().find(|entry| entry.is_for(name))?;
         (entry.generation == generation).then_some((&entry.key, &entry.access_key))
@@ -115,7 +116,7 @@ impl SigningKeyCache {
     pub(super) fn insert(
         &mut self,
         name: KeyName<'_>,
-        generation: u64,
+        generation: Generation,
         access_key: &Arc<str>,
         key: SigningKey,
     ) {

@@ -10,6 +10,7 @@
 //! header that verification reads, other than `host`, are never looked up and never stored.
 
 use super::limits::{PRESIGNED_SETS, PRESIGNED_WAYS};
+use crate::credential::Generation;
 use crate::request::SignedRequest;
 use cairn_model::u64_of;
 use sha2::{Digest, Sha256};
@@ -64,7 +65,7 @@ fn has_signature(query: &[u8]) -> bool {
 pub(super) struct VerifiedUrl {
     pub(super) access_key: Arc<str>,
     /// The generation of the secret that made the signature.
-    pub(super) generation: u64,
+    pub(super) generation: Generation,
     /// The date of the signature, in seconds since the Unix epoch.
     pub(super) signed_at_seconds: u64,
     /// How long the URL is valid after that date.

@@ -43,13 +43,6 @@ struct Work {
     string_to_sign: Vec<u8>,
 }
 
-/// A request whose signature was verified.
-struct Verified {
-    authentication: Authentication,
-    /// The generation of the secret that made the signature.
-    generation: u64,
-}
-
 /// Verifies signatures. Each executor has one, with its own buffers and its own bounded caches of signing keys and of
 /// presigned URLs.
 pub struct Authenticator<C> {
@@ -145,8 +138,7 @@ impl<C: Credentials> Authenticator<C> {
                 let claim = headers.claim(authorization, self.bodies)?;
                 check_skew(claim.date, now)?;
                 let work = &mut scratch.work;
-                let verified = self.verify(request, &claim, &scratch.query, work, now, root_attempts)?;
-                Ok(verified.authentication)
+                self.verify(request, &claim, &scratch.query, work, now, root_attempts)
             }
             None if parameters.has_signature() => {
                 refuse_repeated(&headers)?;
@@ -158,12 +150,12 @@ impl<C: Credentials> Authenticator<C> {
                     return Err(AuthError::QueryMalformed(MalformedReason::Lifetime));
                 }
                 check_lifetime(claim.date, lifetime, now)?;
-                let verified =
+                let authentication =
                     self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)?;
                 if let Some(digest) = digest {
-                    self.remember(digest, &claim, lifetime, &verified);
+                    self.remember(digest, &claim, lifetime, &authentication);
                 }
-                Ok(verified.authentication)
+                Ok(authentication)
             }
             None if parameters.has_version_2_signature && self.accepts_version_2 => {
                 refuse_repeated(&headers)?;
@@ -195,6 +187,7 @@ impl<C: Credentials> Authenticator<C> {
         Some(Authentication {
             principal: credential.principal,
             access_key: Arc::clone(&verified.access_key),
+            generation: verified.generation,
             payload: PayloadDigest::Unsigned,
             chunk_signatures: None,
             kind: SignatureKind::Presigned,
@@ -209,14 +202,14 @@ impl<C: Credentials> Authenticator<C> {
         request: RequestDigest,
         claim: &Claim<'_>,
         lifetime_seconds: u64,
-        verified: &Verified,
+        authentication: &Authentication,
     ) {
         if claim.signed_headers.text != "host" || claim.payload.digest != PayloadDigest::Unsigned {
             return;
         }
         let url = VerifiedUrl {
-            access_key: Arc::clone(&verified.authentication.access_key),
-            generation: verified.generation,
+            access_key: Arc::clone(&authentication.access_key),
+            generation: authentication.generation,
             signed_at_seconds: claim.date.seconds,
             lifetime_seconds,
         };
@@ -227,16 +220,16 @@ impl<C: Credentials> Authenticator<C> {
     /// usual case, which costs one atomic load.
     ///
     /// # Errors
-    /// [`AuthError::UnknownAccessKey`] if the credential was deleted or disabled.
+    /// [`AuthError::UnknownAccessKey`] if the credential was deleted or disabled, also if another one has its access key now.
     pub fn changed_principal(&self, authentication: &Authentication) -> Result<Option<Principal>, AuthError> {
-        let Authentication { principal, access_key, credentials_version, .. } = authentication;
+        let Authentication { principal, access_key, generation, credentials_version, .. } = authentication;
         if matches!(principal, Principal::Root | Principal::Anonymous)
             || self.credentials.version() == *credentials_version
         {
             return Ok(None);
         }
         let unknown = || AuthError::UnknownAccessKey { access_key: access_key.to_string() };
-        self.credentials.principal(access_key).map(Some).ok_or_else(unknown)
+        self.credentials.principal(access_key, *generation).map(Some).ok_or_else(unknown)
     }
 
     /// Returns whether a credential may be used, or `None` if no account has this access key. For explanations only.
@@ -254,11 +247,10 @@ impl<C: Credentials> Authenticator<C> {
         work: &mut Work,
         now: Timestamp,
         root_attempts: RootAttempts,
-    ) -> Result<Verified, AuthError> {
+    ) -> Result<Authentication, AuthError> {
         // Before the lookup, so that a change in between is noticed later.
         let credentials_version = self.credentials.version();
         let credential = self.find(claim.scope.access_key, now, root_attempts)?;
-        let generation = credential.generation;
         write_canonical_request(
             &mut work.canonical_request,
             request,
@@ -270,9 +262,7 @@ impl<C: Credentials> Authenticator<C> {
         write_string_to_sign(work, claim);
         let (access_key, chunk_signatures) = self.compare(claim, &credential, work)?;
         refuse_unsigned_headers(request.headers, claim.signed_headers)?;
-        let authentication =
-            authenticated(claim, credential, access_key, chunk_signatures, credentials_version, now);
-        Ok(Verified { authentication, generation })
+        Ok(authenticated(claim, credential, access_key, chunk_signatures, credentials_version, now))
     }
 
     /// Looks up the credential and compares the signature of a text that a form has.
@@ -361,6 +351,7 @@ fn authenticated(
     Authentication {
         principal: credential.principal,
         access_key,
+        generation: credential.generation,
         payload: claim.payload.digest,
         chunk_signatures,
         kind: claim.kind,

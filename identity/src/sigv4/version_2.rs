@@ -253,6 +253,7 @@ impl<C: Credentials> Authenticator<C> {
         Ok(Authentication {
             principal: credential.principal,
             access_key: Arc::from(signed.access_key),
+            generation: credential.generation,
             payload: signed.payload,
             chunk_signatures: None,
             kind: signed.kind,

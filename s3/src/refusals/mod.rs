@@ -232,7 +232,7 @@ mod tests {
     use crate::errors::ErrorCode;
     use cairn_engine::EngineError;
     use cairn_identity::policy::{Action, Decision, Resource};
-    use cairn_identity::{AuthError, MalformedReason};
+    use cairn_identity::{AuthError, Generation, MalformedReason};
 
     fn by(error: impl Into<S3Error>) -> Option<&'static str> {
         refused_by(&error.into()).map(RefusedBy::name)
@@ -292,7 +292,7 @@ mod tests {
             0
         }
 
-        fn principal(&self, _: &str) -> Option<Principal> {
+        fn principal(&self, _: &str, _: Generation) -> Option<Principal> {
             None
         }
 

@@ -30,7 +30,7 @@ impl Maintained {
     }
 
     fn add_temporary(&mut self, seconds: u64) {
-        self.directory.changes.add_credential(self.directory.account, Some(seconds)).expect("made");
+        self.directory.changes.add_credential(self.directory.account, Some(seconds), None).expect("made");
     }
 }
 
