@@ -1,15 +1,43 @@
 //! Service accounts and their credentials.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::optional::present;
 use crate::text::{Description, Id, Name, Time, text};
 
 text! {
-    /// Names a credential in a signature.
-    AccessKey("pattern" = "^[A-Z0-9]{20}$");
+    /// Names a credential in a signature. Those that the server generates have 20 letters and digits.
+    AccessKey("minLength" = 3, "maxLength" = 128, "pattern" = "^[A-Za-z0-9._+=/@-]+$");
     /// Returned only once.
     SecretKey("pattern" = "^[A-Za-z0-9]{40}$");
+    /// A secret that the client chooses: printable ASCII characters without spaces. Never returned.
+    GivenSecretKey("minLength" = 8, "maxLength" = 128, "pattern" = "^[!-~]+$");
+}
+
+/// Keys that a credential gets instead of generated ones.
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GivenCredential {
+    pub access_key: AccessKey,
+    pub secret_key: GivenSecretKey,
+}
+
+/// Messages do not quote the value, which may be a secret in the wrong place.
+impl<'de> Deserialize<'de> for GivenCredential {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Members {
+            access_key: AccessKey,
+            secret_key: GivenSecretKey,
+        }
+        let expected = "credential must be an object with the members access_key and secret_key, both texts";
+        let Members { access_key, secret_key } =
+            Members::deserialize(value).map_err(|_| D::Error::custom(expected))?;
+        Ok(Self { access_key, secret_key })
+    }
 }
 
 /// A credential without its secret key.
@@ -56,14 +84,20 @@ pub struct CreateServiceAccount {
     pub name: Name,
     #[serde(default)]
     pub description: Description,
+    /// Keys that an application already has. Without them, keys are generated.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "GivenCredential")]
+    pub credential: Option<GivenCredential>,
 }
 
-/// The first credential of a new account, with its secret key.
+/// The first credential of a new account, with its secret key if the server generated it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FirstCredential {
     pub id: Id,
     pub access_key: AccessKey,
-    pub secret_key: SecretKey,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SecretKey")]
+    pub secret_key: Option<SecretKey>,
 }
 
 /// A new service account, and its first credential.
@@ -73,18 +107,29 @@ pub struct NewServiceAccount {
     pub credential: FirstCredential,
 }
 
-/// A credential with its secret key.
+/// A credential with its secret key if the server generated it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CredentialWithSecret {
     #[serde(flatten)]
     pub credential: Credential,
-    pub secret_key: SecretKey,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SecretKey")]
+    pub secret_key: Option<SecretKey>,
 }
 
 /// A new credential.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct NewCredential {
     pub credential: CredentialWithSecret,
+}
+
+/// An additional credential, with generated keys or with these.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateCredential {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "GivenCredential")]
+    pub credential: Option<GivenCredential>,
 }
 
 /// A new credential that expires.

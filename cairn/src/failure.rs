@@ -111,6 +111,7 @@ impl Refusal<'_> {
             "INVALID_BUCKET_STATE" => "object lock is permanent and requires versioning to stay enabled",
             "SERVICE_ACCOUNT_NOT_FOUND" => "`cairn service-account list` shows the accounts",
             "SERVICE_ACCOUNT_ALREADY_EXISTS" => "`cairn service-account show` shows it",
+            "ACCESS_KEY_EXISTS" => "`cairn service-account list` shows the accounts and their access keys",
             "CREDENTIAL_NOT_FOUND" => "`cairn service-account show` shows the account's credentials",
             "POLICY_NOT_FOUND" => "`cairn policy list` shows the policies",
             "POLICY_IN_USE" => {

@@ -1,10 +1,10 @@
 //! The routes of service accounts: list, create, get, enable and disable, delete.
 
 use cairn_api::{
-    AttachedPolicy, CreateServiceAccount, Credential, FirstCredential, NewServiceAccount, ServiceAccount,
-    SetStatus, Time,
+    AttachedPolicy, CreateServiceAccount, Credential, FirstCredential, NewServiceAccount, SecretKey,
+    ServiceAccount, SetStatus, Time,
 };
-use cairn_identity::directory::{Account, AccountId, CredentialInfo, NewCredential};
+use cairn_identity::directory::{Account, AccountId, CredentialInfo, GivenCredential, NewCredential};
 use http::StatusCode;
 use std::sync::Arc;
 
@@ -61,25 +61,57 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Ok(paged_list("service_accounts", page, account_body))
 }
 
-/// `POST /api/v1/service-accounts`. Only this response contains the secret key.
+/// Validates keys that the client gives.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub(super) fn keys(given: cairn_api::GivenCredential) -> Result<GivenCredential, AdminError> {
+    Ok(GivenCredential::new(given.access_key.into(), given.secret_key.into())?)
+}
+
+/// A credential that was just made, as its response and its audit record show it.
+pub(super) struct Made {
+    pub(super) info: CredentialInfo,
+    /// A secret that the client has given is not sent back.
+    pub(super) secret_key: Option<SecretKey>,
+}
+
+impl Made {
+    pub(super) fn with_generated_keys(made: NewCredential) -> Self {
+        Self { secret_key: Some(made.secret_key.expose().to_owned().into()), info: made.info }
+    }
+
+    pub(super) fn with_given_keys(info: CredentialInfo) -> Self {
+        Self { info, secret_key: None }
+    }
+
+    /// Returns the audit detail of the credential, without its secret key.
+    pub(super) fn detail(&self) -> String {
+        let given = if self.secret_key.is_none() { "given " } else { "" };
+        format!("credential {}, {given}access key {}", self.info.id, self.info.access_key)
+    }
+}
+
+/// `POST /api/v1/service-accounts`. Only this response contains the secret key, if the server generated it.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let CreateServiceAccount { name, description } = call.json().await?;
-    let (account, made) = call.directory()?.create_account(name.into(), description.into()).await?;
-    let (id, detail) =
-        (account.id.to_string(), format!("named {}; {}", account.name, new_credential_detail(&made)));
+    let CreateServiceAccount { name, description, credential } = call.json().await?;
+    let (name, description, directory) = (name.into(), description.into(), call.directory()?);
+    let (account, made) = if let Some(given) = credential {
+        let (account, info) = directory.create_account_with_keys(name, description, keys(given)?).await?;
+        (account, Made::with_given_keys(info))
+    } else {
+        let (account, made) = directory.create_account(name, description).await?;
+        (account, Made::with_generated_keys(made))
+    };
+    let (id, detail) = (account.id.to_string(), format!("named {}; {}", account.name, made.detail()));
     let credential = FirstCredential {
         id: made.info.id.to_string().into(),
         access_key: made.info.access_key.to_string().into(),
-        secret_key: made.secret_key.expose().to_owned().into(),
+        secret_key: made.secret_key,
     };
     let body = NewServiceAccount { service_account: account_body(&account), credential };
     Ok(Reply::json(StatusCode::CREATED, &body)?.resource(id).detail(detail))
-}
-
-/// Returns the audit detail of a new credential, without its secret key.
-pub(crate) fn new_credential_detail(made: &NewCredential) -> String {
-    format!("credential {}, access key {}", made.info.id, made.info.access_key)
 }
 
 /// `GET /api/v1/service-accounts/{id}`.

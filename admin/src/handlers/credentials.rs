@@ -1,20 +1,22 @@
 //! The routes of an account's credentials: create, create temporary ones, enable and disable, delete.
 
-use cairn_api::{CreateTemporaryCredential, CredentialWithSecret, Nothing, SetStatus};
-use cairn_identity::directory::{CredentialId, NewCredential};
+use cairn_api::{
+    CreateCredential, CreateTemporaryCredential, CredentialWithSecret, NewCredential, SetStatus,
+};
+use cairn_identity::directory::CredentialId;
 use http::StatusCode;
 
-use super::accounts::{credential_body, new_credential_detail, status_detail};
+use super::accounts::{Made, credential_body, keys, status_detail};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-/// Only the response to the creation of a credential contains its secret key.
-fn created(made: &NewCredential) -> Result<Reply, AdminError> {
-    let secret_key = made.secret_key.expose().to_owned().into();
-    let credential = CredentialWithSecret { credential: credential_body(&made.info), secret_key };
-    let body = cairn_api::NewCredential { credential };
-    Ok(Reply::json(StatusCode::CREATED, &body)?.detail(new_credential_detail(made)))
+/// Only the response to the creation of a credential contains its secret key, if the server generated it.
+fn created(made: Made) -> Result<Reply, AdminError> {
+    let detail = made.detail();
+    let credential = credential_body(&made.info);
+    let body = NewCredential { credential: CredentialWithSecret { credential, secret_key: made.secret_key } };
+    Ok(Reply::json(StatusCode::CREATED, &body)?.detail(detail))
 }
 
 fn credential_id(call: &Call<'_, '_>) -> Result<CredentialId, AdminError> {
@@ -24,8 +26,12 @@ fn credential_id(call: &Call<'_, '_>) -> Result<CredentialId, AdminError> {
 /// `POST /api/v1/service-accounts/{id}/credentials`: an additional credential. Existing ones remain valid.
 pub(crate) async fn rotate(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let Nothing {} = call.optional_json().await?;
-    created(&call.directory()?.rotate(call.account_id("id")?).await?)
+    let CreateCredential { credential } = call.optional_json().await?;
+    let (directory, account) = (call.directory()?, call.account_id("id")?);
+    created(match credential {
+        Some(given) => Made::with_given_keys(directory.add_keys(account, keys(given)?).await?),
+        None => Made::with_generated_keys(directory.rotate(account).await?),
+    })
 }
 
 /// `POST /api/v1/service-accounts/{id}/temporary-credentials`.
@@ -33,9 +39,9 @@ pub(crate) async fn create_temporary(mut call: Call<'_, '_>) -> Result<Reply, Ad
     call.no_parameters()?;
     let id = call.account_id("id")?;
     let CreateTemporaryCredential { expires_in_seconds } = call.json().await?;
-    let made = call.directory()?.create_temporary(id, expires_in_seconds).await?;
-    let detail = format!("{}, for {expires_in_seconds} s", new_credential_detail(&made));
-    Ok(created(&made)?.detail(detail))
+    let made = Made::with_generated_keys(call.directory()?.create_temporary(id, expires_in_seconds).await?);
+    let detail = format!("{}, for {expires_in_seconds} s", made.detail());
+    Ok(created(made)?.detail(detail))
 }
 
 /// `PUT /api/v1/service-accounts/{id}/credentials/{credential_id}/status`.

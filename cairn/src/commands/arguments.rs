@@ -10,6 +10,11 @@ use crate::commands::usage::{HELP, PROGRAM};
 /// The option of all commands that talk to a server.
 const ENDPOINT: &str = "--endpoint";
 
+/// The option of commands that read a secret from a file.
+const SECRET_FILE: &str = "--secret-file";
+/// How options with a secret itself begin, as in `--secret`, `--secret-key` and `--secret=value`.
+const SECRET: &str = "--secret";
+
 /// Words for the same thing, of which each noun has one. The first one of a group that a noun has is meant.
 const SYNONYMS: [&[&str]; 3] = [&["list", "ls"], &["show", "stat", "get"], &["delete", "rm", "remove"]];
 
@@ -178,6 +183,13 @@ fn names(info: &CommandInfoWithArgs) -> String {
 
 fn unknown_option(words: &[&str], info: &CommandInfoWithArgs, option: &str) -> String {
     let name = full_name(words);
+    // Its value may be a secret, which is not repeated.
+    if option.starts_with(SECRET) && option_kind(info, SECRET_FILE).is_some() {
+        return format!(
+            "`{name}` takes no secret on the command line, where other users of this machine can see it; \
+             {SECRET_FILE} names a file that contains it, or - for standard input"
+        );
+    }
     let known = || info.flags.iter().map(|flag| flag.long).chain([HELP, "--version"]).map(str::to_owned);
     match closest(option, known(), EDITS_MAX) {
         Some(meant) => format!("`{name}` has no option {option}; did you mean {meant}?"),
@@ -273,6 +285,19 @@ mod tests {
             (&["bucket", "list", "--json"], &["bucket", "list", "--json"]),
         ] {
             assert_eq!(with_dash_last(Cairn::get_args_info(), arguments), normal, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_on_the_command_line_is_refused_and_not_repeated() {
+        for secret in
+            [&["--secret", "hush"][..], &["--secret=hush"], &["--secret-key", "hush"], &["--secret-key=hush"]]
+        {
+            for command in [["service-account", "create", "a"], ["service-account", "rotate", "a"]] {
+                let arguments = [&command[..], &["--access-key", "k"], secret].concat();
+                let error = requested(Cairn::get_args_info(), &arguments).expect_err("refused");
+                assert!(error.contains("--secret-file") && !error.contains("hush"), "{error}");
+            }
         }
     }
 

@@ -123,6 +123,7 @@ fn every_error_message_says_what_to_do_next() {
         (&["token", "list"], 403, "FORBIDDEN", "role system_admin\n"),
         (&["service-account", "show", ID], 404, "SERVICE_ACCOUNT_NOT_FOUND", "service-account list"),
         (&["service-account", "create", "a"], 409, "SERVICE_ACCOUNT_ALREADY_EXISTS", "service-account show"),
+        (&["service-account", "create", "a"], 409, "ACCESS_KEY_EXISTS", "service-account list"),
         (
             &["service-account", "credential", "disable", ID, ID],
             404,

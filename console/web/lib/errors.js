@@ -8,6 +8,7 @@ import { currentLanguage, t } from "./text.js";
 
 // Codes whose messages say nothing more. A test compares the codes of both tables with those of the server.
 const MEANINGS = {
+  ACCESS_KEY_EXISTS: () => t("A credential with this access key already exists."),
   BUCKET_ALREADY_EXISTS: () => t("A bucket with this name already exists."),
   BUCKET_NOT_FOUND: () => t("The bucket does not exist."),
   CLIENT_GONE: () => t("The connection was closed."),

@@ -4,6 +4,7 @@ export const words = {
   "3 to 63 lower-case letters, digits, dots and hyphens.": "3 bis 63 Kleinbuchstaben, Ziffern, Punkte und Bindestriche.",
   "30 days": "30 Tage",
   "A bucket with this name already exists.": "Einen Bucket mit diesem Namen gibt es schon.",
+  "A credential with this access key already exists.": "Zugangsdaten mit diesem Zugriffsschlüssel gibt es schon.",
   "a day": "ein Tag",
   "A folder is a prefix of keys. It exists as soon as an object is in it.": "Ein Ordner ist ein Präfix von Schlüsseln. Es gibt ihn, sobald ein Objekt darin ist.",
   "a policy of the account denies {action} on {resource}": "eine Richtlinie des Kontos verweigert {action} auf {resource}",

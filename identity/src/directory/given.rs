@@ -1,4 +1,6 @@
-//! Key pairs that a client chooses for a credential, as when an application moves here with its keys.
+//! Key pairs that a client chooses for a credential.
+//!
+//! An application that moves here can then keep its keys.
 
 use super::error::DirectoryError;
 use super::secret::Secret;

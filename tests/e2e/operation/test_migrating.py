@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from harness.accounts import client
 from harness.follower import Shell, blocks_of
 from harness.metrics import SCRAPE_TOKEN
 from harness.server import BINARY, REPOSITORY, Cairn, clean_environment
@@ -87,6 +88,9 @@ def test_every_block_works(make_store: MakeStore, run_folder: Path):
     for key, body in OBJECTS.items():
         got = store.s3.get("photos", key)
         assert (got.body, *(got.get(header) for header, _ in headers)) == (body, *(value for _, value in headers))
-    (account,) = store.admin.get("/service-accounts").json()["service_accounts"]
-    assert [policy["name"] for policy in account["policies"]] == ["readwrite"]
+    accounts = store.admin.get("/service-accounts").json()["service_accounts"]
+    assert [account["name"] for account in accounts] == ["web", "shop"]
+    assert all([policy["name"] for policy in account["policies"]] == ["readwrite"] for account in accounts)
+    moved = client(store, {"access_key": "shop@example.com", "secret_key": "the+secret/of=the+application"})
+    assert moved.get("photos", next(iter(OBJECTS))).status == 200
     assert store.stop() == 0 and minio.stop() == 0

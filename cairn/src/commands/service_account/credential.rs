@@ -1,8 +1,9 @@
 //! `cairn service-account rotate`, `temporary-credential` and `credential`: manages the credentials of service accounts.
 
-use cairn_api::{CreateTemporaryCredential, CredentialWithSecret, NewCredential};
+use cairn_api::{CreateCredential, CreateTemporaryCredential, CredentialWithSecret, NewCredential};
 use serde_json::Value;
 
+use super::given::GivenKeys;
 use crate::client::{Client, Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::{ACCOUNTS, CREDENTIALS};
@@ -17,6 +18,12 @@ command! {
         /// the account's id or name
         #[argh(positional)]
         account: String,
+        /// the access key of an application that keeps its keys (default: a generated one)
+        #[argh(option, arg_name = "key")]
+        access_key: Option<String>,
+        /// the file with its secret key; - means standard input
+        #[argh(option, arg_name = "file")]
+        secret_file: Option<String>,
     }
 }
 
@@ -58,6 +65,9 @@ const CREATED: Columns<CredentialWithSecret> = &[
     ("secret key", |new| text(&new.secret_key)),
     ("expires", |new| text(&new.credential.expires_at)),
 ];
+const CREATED_WITH_GIVEN_KEYS: Columns<CredentialWithSecret> = CREATED.split_at(2).0;
+const OLDER_ONES: &str =
+    "Older credentials work until `cairn service-account credential disable` or `delete`.";
 
 /// Prints a response with a new secret key: its text, and what to know about it. `lost` is said when it cannot be printed.
 pub(super) fn print_new(client: &Client, body: &Value, text: &str, note: &str, lost: &str) -> Outcome {
@@ -78,11 +88,23 @@ fn print_additional(client: &Client, account: &str, body: &Value, note: &str) ->
 
 impl Rotate {
     pub(crate) fn run(&self) -> Outcome {
+        let keys =
+            GivenKeys { access_key: self.access_key.as_deref(), secret_file: self.secret_file.as_deref() };
+        let credential = keys.read()?;
+        let is_given = credential.is_some();
         let client = self.client()?;
         let path = ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/credentials";
-        let body = client.call(&Request::post(path))?;
-        let note = "Older credentials work until `cairn service-account credential disable` or `delete`.";
-        print_additional(&client, &self.account, &body, note)
+        let request = Request::post(path);
+        let body = client.call(&match credential {
+            Some(_) => request.json(&CreateCredential { credential }),
+            None => request,
+        })?;
+        if is_given {
+            return client.print_as(&body, |NewCredential { credential }| {
+                format!("{}\n{OLDER_ONES}\n", record(CREATED_WITH_GIVEN_KEYS, credential))
+            });
+        }
+        print_additional(&client, &self.account, &body, OLDER_ONES)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cairn service-account`: manages the accounts that use the data plane.
 
 mod credential;
+mod given;
 mod policies;
 
 use cairn_api::{CreateServiceAccount, NewServiceAccount};
@@ -12,6 +13,7 @@ use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::terminal::plain;
 use credential::{Credential, Rotate, TemporaryCredential, print_new};
+use given::GivenKeys;
 use policies::Policies;
 
 noun! {
@@ -22,7 +24,8 @@ noun! {
 }
 
 command! {
-    /// Create a service account, and print its access key and secret key, once.
+    /// Create a service account, and print its access key and secret key, once. Keys that an application already has can be
+    /// taken along.
     struct Create("create") {
         /// the account's name, which must be unique
         #[argh(positional)]
@@ -30,6 +33,12 @@ command! {
         /// what the account is used for
         #[argh(option, arg_name = "text", default = "String::new()")]
         description: String,
+        /// the access key of an application that keeps its keys (default: a generated one)
+        #[argh(option, arg_name = "key")]
+        access_key: Option<String>,
+        /// the file with its secret key; - means standard input
+        #[argh(option, arg_name = "file")]
+        secret_file: Option<String>,
     }
 }
 
@@ -56,22 +65,33 @@ const CREATED: Columns<NewServiceAccount> = &[
     ("access key", |new| text(&new.credential.access_key)),
     ("secret key", |new| text(&new.credential.secret_key)),
 ];
+const CREATED_WITH_GIVEN_KEYS: Columns<NewServiceAccount> = CREATED.split_at(3).0;
+const NO_PERMISSIONS: &str = "It has no permissions until a policy is attached: `cairn policy attach`.";
 
 impl Create {
     fn run(&self) -> Outcome {
+        let keys =
+            GivenKeys { access_key: self.access_key.as_deref(), secret_file: self.secret_file.as_deref() };
+        let credential = keys.read()?;
+        let is_given = credential.is_some();
         let request = CreateServiceAccount {
             name: self.name.clone().into(),
             description: self.description.clone().into(),
+            credential,
         };
         let client = self.client()?;
         let body = client.call(&Request::post(ACCOUNTS.path).json(&request))?;
+        if is_given {
+            return client.print_as(&body, |new: &NewServiceAccount| {
+                format!("{}\n{NO_PERMISSIONS}\n", record(CREATED_WITH_GIVEN_KEYS, new))
+            });
+        }
         let new: NewServiceAccount = read(&body)?;
         let id = plain(&new.service_account.id);
         let lost = format!(
             "the service account {id} was created, but its secret key is lost; `cairn service-account rotate {id}` \
              creates another, `cairn service-account delete {id}` deletes the account"
         );
-        let note = "It has no permissions until a policy is attached: `cairn policy attach`.";
-        print_new(&client, &body, &record(CREATED, &new), note, &lost)
+        print_new(&client, &body, &record(CREATED, &new), NO_PERMISSIONS, &lost)
     }
 }
