@@ -2,8 +2,10 @@
 //!
 //! `docs/metrics.md` lists every metric.
 
+mod buckets;
 mod exposition;
 mod history;
+mod ports;
 mod process;
 mod sharing;
 mod sources;

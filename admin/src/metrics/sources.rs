@@ -41,10 +41,13 @@ pub struct MetricSources {
     certificates: Option<CertificateSource>,
     process: Option<CoalescedQuery<Option<ProcessMetrics>>>,
     history: Option<MetricHistory>,
+    /// Maximum number of buckets that have metrics of their own.
+    pub(super) buckets_max: usize,
 }
 
 impl MetricSources {
-    /// Starts the threads that read the metrics of the process, and that write the history.
+    /// Starts the threads that read the metrics of the process, and that write the history. At most `buckets_max` buckets,
+    /// the largest, have metrics of their own.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -52,10 +55,17 @@ impl MetricSources {
         ports: Vec<(Plane, PortMetrics)>,
         certificates: CertificateSource,
         store: &Arc<Store>,
+        buckets_max: usize,
     ) -> io::Result<Self> {
         let process = CoalescedQuery::start("process-figures", process::READ_INTERVAL_MIN, process::read)?;
         let history = MetricHistory::start(store)?;
-        Ok(Self { ports, certificates: Some(certificates), process: Some(process), history: Some(history) })
+        Ok(Self {
+            ports,
+            certificates: Some(certificates),
+            process: Some(process),
+            history: Some(history),
+            buckets_max,
+        })
     }
 
     /// Returns the figures of the last hour and day; `None` in a process without a store.

@@ -3,15 +3,19 @@
 //! A scrape does no I/O on an executor: counters are read from memory, and a separate thread reads the metrics of the
 //! process. `docs/metrics.md` lists every metric.
 
-use cairn_engine::{DiskState, EventType, LifecycleStatus, ScrubRecord, Store, StoreMetrics, StoreUsage};
+use cairn_engine::{
+    DiskState, EventType, LifecycleStatus, ScrubRecord, Store, StoreMetrics, StoreUsage, Usage,
+};
 use cairn_model::{DURATION_BOUNDS, HistogramSnapshot, Timestamp, u64_of};
-use cairn_net::{HandshakeOutcome, PortSnapshot, TimeoutPhase};
+use cairn_net::PortSnapshot;
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
 use cairn_observe::{AuditLog, Family, MetricKind, MetricName, Plane, Sample, metrics};
 use cairn_sharing::{LinkMetrics, Links};
 use cairn_webhooks::{WebhookMetrics, Webhooks};
 
+use super::buckets::{self, LargestBucket};
+use super::ports;
 use super::process::ProcessMetrics;
 use super::sharing;
 use super::sources::{CertificateSnapshot, MetricSources};
@@ -20,6 +24,7 @@ use super::sources::{CertificateSnapshot, MetricSources};
 struct Snapshot<'s> {
     store: &'s Store,
     usage: StoreUsage,
+    largest_buckets: Vec<LargestBucket>,
     scrub: ScrubRecord,
     lifecycle: LifecycleStatus,
     store_metrics: StoreMetrics,
@@ -43,6 +48,7 @@ impl<'s> Snapshot<'s> {
         Self {
             store,
             usage: store.usage(),
+            largest_buckets: buckets::largest(&store.buckets(), sources.buckets_max),
             scrub: store.scrub().record(),
             lifecycle: store.lifecycle_status(),
             store_metrics: store.metrics(),
@@ -111,45 +117,6 @@ fn by_plane(now: &Snapshot<'_>, value: fn(&PortSnapshot) -> u64) -> Vec<Sample> 
     ports.map(|(plane, port)| Sample::labelled("plane", plane.name(), Whole(value(port)))).collect()
 }
 
-/// Returns a count with the label `plane` and one more label.
-fn plane_sample(plane: Plane, label: &'static str, name: &str, count: u64) -> Sample {
-    Sample { labels: vec![("plane", plane.name().to_owned()), (label, name.to_owned())], value: Whole(count) }
-}
-
-fn client_timeouts(now: &Snapshot<'_>) -> Vec<Sample> {
-    let of_port = |(plane, port): &(Plane, PortSnapshot)| {
-        let plane = *plane;
-        let phases = TimeoutPhase::ALL.into_iter().zip(port.timeouts);
-        phases.map(move |(phase, count)| plane_sample(plane, "phase", phase.name(), count))
-    };
-    now.ports.iter().flat_map(of_port).collect()
-}
-
-fn tls_handshakes(now: &Snapshot<'_>) -> Vec<Sample> {
-    let of_port = |plane: Plane, port: &PortSnapshot| {
-        let ends = HandshakeOutcome::ALL.into_iter().zip(port.handshakes);
-        ends.map(move |(end, count)| plane_sample(plane, "outcome", end.name(), count))
-    };
-    let has_tls = |plane: &Plane| now.certificates.iter().any(|certificate| certificate.plane == *plane);
-    let ports = now.ports.iter().filter(|(plane, _)| has_tls(plane));
-    ports.flat_map(|(plane, port)| of_port(*plane, port)).collect()
-}
-
-fn by_certificate(now: &Snapshot<'_>, value: fn(&CertificateSnapshot) -> Option<u64>) -> Vec<Sample> {
-    let sample = |certificate: &CertificateSnapshot| {
-        Some(Sample::labelled("plane", certificate.plane.name(), Whole(value(certificate)?)))
-    };
-    now.certificates.iter().filter_map(sample).collect()
-}
-
-fn certificate_reloads(now: &Snapshot<'_>) -> Vec<Sample> {
-    let of_certificate = |certificate: &CertificateSnapshot| {
-        [("replaced", certificate.replaced), ("refused", certificate.refused)]
-            .map(|(result, count)| plane_sample(certificate.plane, "result", result, count))
-    };
-    now.certificates.iter().flat_map(of_certificate).collect()
-}
-
 fn of_process(now: &Snapshot<'_>, value: fn(&ProcessMetrics) -> Option<MetricValue>) -> Vec<Sample> {
     now.process.as_ref().and_then(value).map_or_else(Vec::new, plain)
 }
@@ -200,6 +167,32 @@ static METRICS: &[Metric] = &[
         "service_storage_reclaimed_bytes",
         "Bytes of the volume files that were returned to the file system and not allocated again.",
         |now| now.usage.reclaimed_bytes,
+    ),
+    gauge("service_storage_capacity_bytes", "Size of the file system that holds the store.", |now| {
+        now.usage.capacity_bytes
+    }),
+    gauge(
+        "service_storage_available_bytes",
+        "Free bytes of the file system that holds the store; storage.reserve_bytes of them are not used.",
+        |now| now.usage.available_bytes,
+    ),
+    by(
+        GAUGE,
+        "service_bucket_logical_bytes",
+        "Bytes of the current objects of each of the metrics.buckets_max largest buckets.",
+        |now| buckets::samples(&now.largest_buckets, |usage| usage.bytes),
+    ),
+    by(
+        GAUGE,
+        "service_bucket_objects",
+        "Current objects of each of the metrics.buckets_max largest buckets.",
+        |now| buckets::samples(&now.largest_buckets, |usage| usage.objects),
+    ),
+    by(
+        GAUGE,
+        "service_bucket_physical_bytes",
+        "Bytes of all stored payloads of each of the metrics.buckets_max largest buckets: of every version, and of the parts of unfinished uploads.",
+        |now| buckets::samples(&now.largest_buckets, Usage::physical_bytes),
     ),
     seconds(
         "service_metadata_oldest_read_seconds",
@@ -418,32 +411,32 @@ static METRICS: &[Metric] = &[
         COUNTER,
         "service_client_timeouts_total",
         "Client timeouts, by phase: handshake, idle (between requests), head, body, response.",
-        client_timeouts,
+        |now| ports::client_timeouts(&now.ports),
     ),
     by(
         COUNTER,
         "service_tls_handshakes_total",
         "TLS handshakes, by outcome: full, resumed, plain_http, refused (not TLS, or no common parameters), timed_out, \
          gone.",
-        tls_handshakes,
+        |now| ports::tls_handshakes(&now.ports, &now.certificates),
     ),
     by(
         GAUGE,
         "service_tls_certificate_not_after_seconds",
         "When the presented certificate expires, in seconds since the Unix epoch.",
-        |now| by_certificate(now, |certificate| certificate.not_after),
+        |now| ports::by_certificate(&now.certificates, |certificate| certificate.not_after),
     ),
     by(
         COUNTER,
         "service_tls_certificate_reloads_total",
         "Certificate reloads after a change, by result: replaced, refused.",
-        certificate_reloads,
+        |now| ports::certificate_reloads(&now.certificates),
     ),
     by(
         GAUGE,
         "service_tls_certificate_refused",
         "1 while the files of a certificate are unusable and the previous one is presented.",
-        |now| by_certificate(now, |certificate| Some(u64::from(certificate.is_refused))),
+        |now| ports::by_certificate(&now.certificates, |certificate| Some(u64::from(certificate.is_refused))),
     ),
     by(GAUGE, "service_requests_open", "Requests between their head and the end of their response.", |now| {
         by_plane(now, |port| port.requests_open)

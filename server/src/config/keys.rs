@@ -18,6 +18,9 @@ const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
+/// Maximum of `metrics.buckets_max`: a scrape of so many buckets has some megabytes.
+const METRICS_BUCKETS_LIMIT: u64 = 10_000;
+
 const DATA_EVENTS_WORDS: Kind = Kind::Word { words: &["off", "writes", "all"] };
 const COMPATIBILITY_WORDS: Kind = Kind::Word { words: &["strict", "extended"] };
 const COMMIT_WORDS: Kind = Kind::Word { words: &["log", "lmdb"] };
@@ -248,6 +251,10 @@ keys! {
      "Whether the lines of requests contain bucket and key besides the pattern of the route. Keys may be confidential.";
     SCRAPE_TOKEN: "observability.metrics_scrape_token", Some("SERVICE_METRICS_SCRAPE_TOKEN"), Kind::Secret, None,
      "The bearer token of `/metrics`, at least 16 bytes, 32 or more recommended. When not set, `/metrics` refuses every request.";
+
+    METRICS_BUCKETS_MAX: "metrics.buckets_max", None, integer(0, METRICS_BUCKETS_LIMIT), Some("100"),
+     "How many buckets have metrics of their own: those with the most bytes. 0 means none. Every bucket adds three series to \
+     a scrape.";
 }
 
 #[cfg(test)]

@@ -48,6 +48,8 @@ pub struct Settings {
     pub console: ConsoleSettings,
     /// Lifecycle rules.
     pub lifecycle: LifecycleSettings,
+    /// Section `metrics`.
+    pub metrics: MetricSettings,
     /// The log: section `observability`.
     pub log: LogOptions,
     /// Warnings to log once logging has started.
@@ -152,6 +154,13 @@ pub struct AuditSettings {
     pub records_max: u64,
     /// Which requests for objects are recorded.
     pub data_events: DataEvents,
+}
+
+/// Section `metrics`.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricSettings {
+    /// Maximum number of buckets that have metrics of their own.
+    pub buckets_max: usize,
 }
 
 /// Section `events`.
@@ -378,6 +387,10 @@ impl Reader<'_> {
         })
     }
 
+    fn metrics(&mut self) -> Option<MetricSettings> {
+        Some(MetricSettings { buckets_max: self.number(&keys::METRICS_BUCKETS_MAX)? })
+    }
+
     fn log(&mut self) -> Option<LogOptions> {
         let filter = self.read(&keys::LOG_FILTER, |value| {
             if let Value::Text(text) = value { LogFilter::parse(text).ok() } else { None }
@@ -403,7 +416,7 @@ impl Settings {
         let (events, webhooks) = (reader.events(), reader.webhooks());
         let (lifecycle, sharing) = (reader.lifecycle(), reader.sharing());
         let console = reader.console();
-        let log = reader.log();
+        let (metrics, log) = (reader.metrics(), reader.log());
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let public_access_enabled = reader.flag(&keys::PUBLIC_ACCESS_ENABLED);
         let compatibility = reader.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
@@ -414,8 +427,8 @@ impl Settings {
         if let Some(server) = &server {
             check_binds(server, &mut problems);
         }
-        let (Some(server), Some(storage), Some(audit), Some(log), true) =
-            (server, storage, audit, log, problems.is_empty())
+        let (Some(server), Some(storage), Some(audit), Some(metrics), Some(log), true) =
+            (server, storage, audit, metrics, log, problems.is_empty())
         else {
             return Err(ConfigError { problems });
         };
@@ -458,6 +471,7 @@ impl Settings {
             sharing,
             console,
             lifecycle,
+            metrics,
             log,
             warnings,
             values,

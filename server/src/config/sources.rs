@@ -31,7 +31,7 @@ pub(super) const MANAGEMENT_ENDPOINT_VARIABLE: &str = "SERVICE_MANAGEMENT_ENDPOI
 const PREFIX: &str = "SERVICE_";
 /// The sections of the configuration, and `tls`, with which variables of `server.tls` begin. An unknown variable that begins
 /// with one of them is a mistake in the configuration of this program.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     "server",
     "tls",
     "storage",
@@ -44,6 +44,7 @@ const SECTIONS: [&str; 12] = [
     "audit",
     "console",
     "observability",
+    "metrics",
 ];
 /// Maximum size of a configuration file.
 const FILE_BYTES_MAX: u64 = 1 << 20;

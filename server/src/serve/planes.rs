@@ -94,7 +94,8 @@ impl Shared {
             readiness::watch(checked, events, &shutdown.data, certificates.clone(), executors_serve)?;
         let console_is_secure = certificates.of(Plane::Console).is_some();
         let metrics =
-            metric_sources(listeners, certificates, &subsystems.store).map_err(ServeError::Threads)?;
+            metric_sources(listeners, certificates, &subsystems.store, settings.metrics.buckets_max)
+                .map_err(ServeError::Threads)?;
         Ok(Self {
             settings: Arc::clone(settings),
             shutdown: shutdown.clone(),
@@ -143,6 +144,7 @@ fn metric_sources(
     listeners: &[Listeners],
     certificates: Certificates,
     store: &Arc<Store>,
+    buckets_max: usize,
 ) -> io::Result<MetricSources> {
     let mut ports = Vec::new();
     if let Some(first) = listeners.first() {
@@ -150,7 +152,7 @@ fn metric_sources(
         ports.push((Plane::Management, first.management.metrics()));
         ports.extend(first.console.iter().map(|console| (Plane::Console, console.metrics())));
     }
-    MetricSources::start(ports, Box::new(move || certificates.readings()), store)
+    MetricSources::start(ports, Box::new(move || certificates.readings()), store, buckets_max)
 }
 
 /// Serves all planes on this executor until the shutdown has ended. Calls `started` once, when it serves or when it could

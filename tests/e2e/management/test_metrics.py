@@ -1,6 +1,7 @@
 """Metrics: exposition format, exact counts, and agreement with documentation, dashboard and alert rules."""
 
 import json
+import os
 import random
 import re
 import socket
@@ -112,7 +113,7 @@ def test_json_metrics_match_the_exposition(measured: Cairn):
     assert {(one["name"], one["type"]) for one in told} == set(seen.families.items())
     for one in told:
         name, labels = one["name"], one["labels"]
-        if name.startswith(("process_", "service_audit_", "service_executor_", "service_storage_disk_")) or "management" in labels.values():
+        if name.startswith(("process_", "service_audit_", "service_executor_", "service_storage_disk_", "service_storage_available_")) or "management" in labels.values():
             continue
         if one["type"] == "histogram":
             own = seen.histogram(name, **labels)
@@ -169,7 +170,7 @@ def test_management_requests_are_counted_by_route_pattern(measured: Cairn):
 
 
 def test_clients_cannot_create_metric_series(measured: Cairn):
-    """Label sets are bounded: nothing that a client sends becomes a label value."""
+    """Label sets are bounded: no label value is anything that a client sends, apart from names of buckets."""
     def attack(number: int) -> None:
         for target in (f"/b{number}/k", f"/b?x{number}", f"/?{number}", f"/b/k?acl{number}", "/b?acl", "/b/k?torrent"):
             for method in ("GET", f"M{number}"):
@@ -225,6 +226,47 @@ def test_commits_are_counted_exactly(measured: Cairn):
     flushes = seen.histogram("service_volume_flush_duration_seconds").count
     assert flushes - before.histogram("service_volume_flush_duration_seconds").count == changes / 5
     assert seen.sum("service_committer_queue_length") == 0
+
+
+def test_capacity_and_free_space_are_those_of_the_file_system(measured: Cairn):
+    """Another process may write to the same file system, so free space is compared roughly."""
+    seen, disk = scrape(measured), os.statvfs(measured.data)
+    assert seen.sum("service_storage_capacity_bytes") == disk.f_blocks * disk.f_frsize
+    assert 0 < seen.sum("service_storage_available_bytes") <= seen.sum("service_storage_capacity_bytes")
+    status = managed(measured, "GET", "/api/v1/storage/status").json()
+    assert seen.sum("service_storage_available_bytes") == pytest.approx(status["available_bytes"], rel=0.2)
+
+
+def of_buckets(seen: Scrape, figure: str) -> dict[str, float]:
+    """Returns the values of a metric of buckets."""
+    name = f"service_bucket_{figure}"
+    return {dict(labels)["bucket"]: value for (own, labels), value in seen.values.items() if own == name}
+
+
+def test_largest_buckets_have_metrics_of_their_own(make_store):
+    """Those with the most bytes of all versions, at most as many as configured; a bucket that outgrows others takes their place."""
+    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_METRICS_BUCKETS_MAX="2").start()
+    for name in ("small", "kept", "large"):
+        store.s3.create_bucket(name)
+    answer = managed(store, "PUT", "/api/v1/buckets/kept/versioning", json={"versioning": "Enabled"})
+    assert answer.status_code == 200, answer.text
+    for bucket, key, size in (("small", "a", 1000), ("kept", "a", 800), ("kept", "a", 700), ("large", "a", 900), ("large", "b", 2000)):
+        assert store.s3.put(bucket, key, bytes(size)).status == 200
+    seen = scrape(store)
+    assert faults(seen) == []
+    assert of_buckets(seen, "logical_bytes") == {"kept": 700, "large": 2900}
+    assert of_buckets(seen, "physical_bytes") == {"kept": 1500, "large": 2900}
+    assert of_buckets(seen, "objects") == {"kept": 1, "large": 2}
+    assert store.s3.put("small", "b", bytes(5000)).status == 200
+    assert of_buckets(scrape(store), "physical_bytes") == {"large": 2900, "small": 6000}
+
+
+def test_no_bucket_has_metrics_if_none_may(make_store):
+    """By default 100 may, and an empty bucket is one of them."""
+    for most, count in (("0", 0), (None, 1)):
+        store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_METRICS_BUCKETS_MAX=most).start()
+        store.s3.create_bucket("empty")
+        assert len(of_buckets(scrape(store), "objects")) == count
 
 
 def test_put_over_the_quota_is_counted_as_refused(measured: Cairn):
