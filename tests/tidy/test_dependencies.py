@@ -142,6 +142,13 @@ def test_every_crate_comes_from_the_registry_or_from_here(crates: list[dict]):
     assert strange == []
 
 
+def test_the_fuzz_targets_have_a_current_lock_file():
+    """They are a workspace of their own, which no other build uses: `cargo metadata` in fuzz updates it."""
+    command = ["cargo", "metadata", "--format-version=1", "--locked"]
+    done = subprocess.run(command, cwd=REPOSITORY / "fuzz", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def manifests() -> dict[Path, set[str]]:
     """The crates from elsewhere that each of our packages names, with those for its tests and its build script."""
     named = {}
