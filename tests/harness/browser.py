@@ -71,10 +71,13 @@ class Browser:
         """Returns and forgets the entries of a log: `browser` is the console, `performance` are events of DevTools."""
         return list(self.call("se/log", type=kind))
 
+    def network_messages(self) -> list[dict]:
+        """Returns and forgets what happened on the network: events with `method` and `params`."""
+        return [json.loads(entry["message"])["message"] for entry in self.log("performance")]
+
     def network_events(self, method: str) -> list[dict]:
         """Returns and forgets what happened on the network, as parameters of the events with this name."""
-        messages = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
-        return [message["params"] for message in messages if message["method"] == method]
+        return [message["params"] for message in self.network_messages() if message["method"] == method]
 
     def requested_urls(self) -> list[str]:
         """Returns and forgets the URLs that pages have requested, without those within the page."""
