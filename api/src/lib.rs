@@ -4,7 +4,7 @@
 //! serialized and deserialized. The OpenAPI document has the JSON Schema of each type under the name of the type: doc
 //! comments are its descriptions, and attributes its limits. The order of fields is that of the JSON text.
 //!
-//! Types of requests refuse unknown members. A client that reads a response ignores them.
+//! Types of requests refuse unknown members. A client reads responses with [`read_response`], which ignores them.
 #![forbid(unsafe_code)]
 #![expect(
     missing_docs,
@@ -25,6 +25,7 @@ mod parameters;
 mod policies;
 mod public_access;
 mod refused_requests;
+mod responses;
 mod storage;
 mod system;
 mod text;
@@ -46,6 +47,7 @@ pub use parameters::*;
 pub use policies::*;
 pub use public_access::*;
 pub use refused_requests::*;
+pub use responses::read_response;
 pub use schemars::JsonSchema;
 pub use storage::*;
 pub use system::*;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::RetentionMode;
+use crate::responses::tolerant;
 use crate::text::{BucketName, EntityTag, ObjectKey, Time, UploadId, VersionId};
 
 /// Until when a version cannot be deleted.
@@ -53,7 +54,7 @@ pub struct ObjectEntry {
     /// Only if versioning is enabled or suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_id: Option<VersionId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "tolerant", skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
     pub legal_hold: bool,
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::optional::present;
+use crate::responses::tolerant;
 use crate::text::{BucketName, Description, Id, IpAddress, Name, ObjectKey, Time, text};
 
 text! {
@@ -58,6 +59,7 @@ pub struct Policy {
     pub id: Id,
     pub name: Name,
     pub description: Description,
+    #[serde(deserialize_with = "tolerant")]
     #[schemars(length(min = 1, max = 100))]
     pub statements: Vec<Statement>,
     pub created_at: Time,

@@ -322,7 +322,7 @@ fn print_json(body: &Value) -> Outcome {
 
 /// Reads a response, or a part of it.
 pub(crate) fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Failure> {
-    T::deserialize(body).map_err(|error| {
+    cairn_api::read_response(body).map_err(|error| {
         terminal::plain(&format!("the response is not that of this version of the API: {error}")).into()
     })
 }
