@@ -89,7 +89,7 @@ pub use store::preflight::{
 };
 pub use store::scrub_status::ScrubStatus;
 pub use store::verify_progress::{VerificationStatus, VerifyProgress};
-pub use store::{Store, StoreUsage};
+pub use store::{Store, StoreRoom, StoreUsage};
 pub use types::bucket::{Bucket, BucketChange, BucketEncryption, BucketSettings, Quota, Usage, Versioning};
 pub use types::disk_state::DiskState;
 pub use types::event::{

@@ -157,17 +157,20 @@ pub enum RefusingSetting {
     ReserveBytes,
     /// `storage.encryption_enabled`.
     EncryptionAtRest,
+    /// `s3.sosapi`.
+    Sosapi,
 }
 
 impl RefusingSetting {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Compatibility,
         Self::BaseHosts,
         Self::RootS3Enabled,
         Self::BodyTimeout,
         Self::ReserveBytes,
         Self::EncryptionAtRest,
+        Self::Sosapi,
     ];
 
     /// Returns the name of the key.
@@ -180,6 +183,7 @@ impl RefusingSetting {
             Self::BodyTimeout => "server.body_timeout_seconds",
             Self::ReserveBytes => "storage.reserve_bytes",
             Self::EncryptionAtRest => "storage.encryption_enabled",
+            Self::Sosapi => "s3.sosapi",
         }
     }
 
@@ -190,6 +194,7 @@ impl RefusingSetting {
             Self::Compatibility => "extended",
             Self::BaseHosts => "a host name of the server that clients put the bucket in front of",
             Self::RootS3Enabled | Self::EncryptionAtRest => "true",
+            Self::Sosapi => "false",
             Self::BodyTimeout => "a greater number, if the client is slow and not stuck",
             Self::ReserveBytes => "a smaller number, until the file system is enlarged",
         }

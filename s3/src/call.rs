@@ -11,6 +11,7 @@ use crate::forms::Form;
 use crate::headers::object_lock;
 use crate::request::fields::Fields;
 use crate::request::query::Query;
+use crate::request::sosapi::{self, SystemObject};
 use crate::request::target::Target;
 use cairn_engine::{Bucket, BucketSettings, Cause, Engine, Origin, WriteCondition};
 use cairn_http1::{RequestHead, encode_path};
@@ -43,6 +44,8 @@ pub(crate) struct Call<'a> {
     pub(crate) permission: Cell<Permission>,
     /// How much of S3 is implemented.
     pub(crate) compatibility: Compatibility,
+    /// Whether the server answers the objects of the Smart Object Storage API itself.
+    pub(crate) has_system_objects: bool,
     /// Where a failure is recorded that happens while the response is sent.
     pub(crate) audit: &'a Arc<AuditLog>,
     /// The audit record of the request, if there is one.
@@ -85,6 +88,19 @@ impl Call<'_> {
         let before = self.permission.get();
         self.permission.set(auth::authorize_again(self.authenticator, self.authentication, before, check)?);
         Ok(())
+    }
+
+    /// Returns the object that the request names, if the server answers it itself.
+    pub(crate) fn system_object(&self) -> Option<SystemObject> {
+        SystemObject::of_key(self.target.key_text()).filter(|_| self.has_system_objects)
+    }
+
+    /// Refuses to change an object that the server answers itself.
+    ///
+    /// # Errors
+    /// `InvalidRequest`.
+    pub(crate) fn check_change(&self, target: &Target) -> S3Result<()> {
+        sosapi::check_change(self.has_system_objects, target.key_text())
     }
 
     /// Returns the client.

@@ -5,9 +5,10 @@
 //! secrets. Causes go to the log and never to clients, because they name files and devices.
 
 use cairn_engine::EngineError;
+use cairn_http1::HeadError;
 use cairn_identity::AuthError;
 use cairn_identity::policy::{Action, Decision, Resource};
-use cairn_net::BodyError;
+use cairn_net::{BodyError, Rejection};
 use cairn_observe::RefusingSetting;
 use std::borrow::Cow;
 
@@ -458,6 +459,29 @@ impl From<EngineError> for S3Error {
         };
         // Common errors such as 404 need no cause: formatting it would be wasted.
         if refused.failure_cause().is_some() { refused.caused_by(error.to_string()) } else { refused }
+    }
+}
+
+/// Returns the error for a connection whose request could not be read.
+pub(crate) fn rejection_error(reason: &Rejection) -> S3Error {
+    match reason {
+        Rejection::Head(HeadError::BadRequest(what)) => S3Error::with_message(
+            ErrorCode::BadRequest,
+            format!("The request could not be understood: {what}."),
+        ),
+        Rejection::Head(HeadError::TooLarge) => ErrorCode::RequestHeaderSectionTooLarge.into(),
+        Rejection::Head(HeadError::VersionNotSupported) => ErrorCode::HTTPVersionNotSupported.into(),
+        Rejection::Head(HeadError::TransferCodingNotSupported) => {
+            S3Error::not_implemented("Transfer codings are not implemented: send a Content-Length.")
+        }
+        Rejection::Head(HeadError::ExpectationFailed) => ErrorCode::ExpectationFailed.into(),
+        Rejection::HeadTimeout | Rejection::BodyTimeout => ErrorCode::RequestTimeout.into(),
+        Rejection::PlainHttp => S3Error::with_message(
+            ErrorCode::InvalidRequest,
+            "This port speaks TLS: the address must begin with https.",
+        ),
+        Rejection::Panic => ErrorCode::InternalError.into(),
+        Rejection::TooManyConnections => ErrorCode::SlowDown.into(),
     }
 }
 

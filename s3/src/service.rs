@@ -4,12 +4,12 @@ use crate::access::account::REGION;
 use crate::access::audit::AuditContext;
 use crate::access::auth::{self, Requester, RequiredRights};
 use crate::access::public::{self, PublicRequest};
-use crate::access::recording::{RecordKind, Recording};
+use crate::access::recording::{Effect, RecordKind, Recording};
 use crate::body::check_unused_body;
 use crate::call::Call;
 use crate::compatibility::Compatibility;
 use crate::cors;
-use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::errors::{ErrorCode, S3Error, S3Result, rejection_error};
 use crate::forms::Form;
 use crate::forms::boundary::is_form;
 use crate::forms::reading::not_a_form;
@@ -20,12 +20,13 @@ use crate::refusals::{Refusal, naming_mode};
 use crate::reply::{self, Reply, RequestContext, ResponseIds};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
+use crate::request::sosapi;
 use crate::request::target::{Resource, Target};
 use crate::request::unsupported_headers;
 use crate::request::virtual_hosts::{HostBucket, ServerHosts};
 use crate::routing::{Route, route};
 use cairn_engine::Engine;
-use cairn_http1::{HeadError, Method, RequestHead};
+use cairn_http1::{Method, RequestHead};
 use cairn_identity::policy::Action;
 use cairn_identity::{
     AuthError, Authentication, Authenticator, CredentialThrottle, Credentials, PayloadDigest, Principal,
@@ -66,6 +67,8 @@ pub struct S3Options {
     pub accepts_signature_v2: bool,
     /// Whether the rules of public access have an effect.
     pub public_access: bool,
+    /// Whether the mode `extended` answers the objects of the Smart Object Storage API.
+    pub answers_sosapi: bool,
     /// Answers visitors of embeds on this executor.
     pub links: Option<Rc<PublicLinks>>,
     /// The address that the listener is bound to. It is one of the base hosts too.
@@ -82,6 +85,7 @@ pub struct S3Service {
     clock: Arc<dyn Clock>,
     links: Option<Rc<PublicLinks>>,
     compatibility: Compatibility,
+    has_system_objects: bool,
     server_hosts: ServerHosts,
     /// `x-amz-id-2`: identifies the store.
     host_id: String,
@@ -155,6 +159,7 @@ impl S3Service {
             compatibility,
             accepts_signature_v2,
             public_access,
+            answers_sosapi,
             links,
             bound_address,
         } = options;
@@ -178,6 +183,7 @@ impl S3Service {
             clock,
             links,
             compatibility,
+            has_system_objects: answers_sosapi && compatibility == Compatibility::Extended,
             server_hosts,
             host_id,
             public_access,
@@ -292,6 +298,9 @@ impl S3Service {
         let public = self.public_request(*implementation, target, query);
         let client = Requester { principal: &authentication.principal, address: request.client, public };
         let permission = auth::authorize_request(client, required, target)?;
+        if operation.effect() == Effect::ObjectChange {
+            sosapi::check_change(self.has_system_objects, target.key_text())?;
+        }
         if !implementation.accepts(Input::Body) {
             check_unused_body(authentication.payload, body).await?;
         }
@@ -307,6 +316,7 @@ impl S3Service {
             public_access: self.public_access,
             permission: Cell::new(permission),
             compatibility: self.compatibility,
+            has_system_objects: self.has_system_objects,
             audit: &self.audit,
             recording: &recording,
             request,
@@ -574,27 +584,4 @@ fn with_region(error: S3Error, context: RequestContext<'_>) -> S3Error {
     let head_bucket = context.method == Some(&Method::HEAD)
         && context.target.is_some_and(|target| target.resource() == Resource::Bucket);
     if head_bucket && error.status() == 403 { error.header("x-amz-bucket-region", REGION) } else { error }
-}
-
-/// Returns the error for a connection whose request could not be read.
-pub(crate) fn rejection_error(reason: &Rejection) -> S3Error {
-    match reason {
-        Rejection::Head(HeadError::BadRequest(what)) => S3Error::with_message(
-            ErrorCode::BadRequest,
-            format!("The request could not be understood: {what}."),
-        ),
-        Rejection::Head(HeadError::TooLarge) => ErrorCode::RequestHeaderSectionTooLarge.into(),
-        Rejection::Head(HeadError::VersionNotSupported) => ErrorCode::HTTPVersionNotSupported.into(),
-        Rejection::Head(HeadError::TransferCodingNotSupported) => {
-            S3Error::not_implemented("Transfer codings are not implemented: send a Content-Length.")
-        }
-        Rejection::Head(HeadError::ExpectationFailed) => ErrorCode::ExpectationFailed.into(),
-        Rejection::HeadTimeout | Rejection::BodyTimeout => ErrorCode::RequestTimeout.into(),
-        Rejection::PlainHttp => S3Error::with_message(
-            ErrorCode::InvalidRequest,
-            "This port speaks TLS: the address must begin with https.",
-        ),
-        Rejection::Panic => ErrorCode::InternalError.into(),
-        Rejection::TooManyConnections => ErrorCode::SlowDown.into(),
-    }
 }

@@ -1,8 +1,7 @@
 //! Data plane of a server that cannot open its store: answers every request with 503 `ServiceUnavailable`.
 
-use crate::errors::{ErrorCode, S3Error};
+use crate::errors::{ErrorCode, S3Error, rejection_error};
 use crate::reply::{self, RequestContext, ResponseIds};
-use crate::service::rejection_error;
 use cairn_http1::Method;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{Plane, log_exchange};

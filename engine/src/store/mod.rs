@@ -105,6 +105,15 @@ pub struct StoreUsage {
     pub available_bytes: u64,
 }
 
+/// How much the store can hold.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreRoom {
+    /// Size of the file system in bytes, as last measured.
+    pub capacity_bytes: u64,
+    /// Bytes that can still be written: free space in the volumes, and what the file system has above the reserve.
+    pub writable_bytes: u64,
+}
+
 /// An open store.
 pub struct Store {
     store: StoreId,
@@ -352,6 +361,16 @@ impl Store {
             usage.reserved_bytes += slice.space.allocator.reserved_units() * UNIT_BYTES;
         }
         usage
+    }
+
+    /// Returns how much the store can hold, from counters: nothing is measured.
+    #[must_use]
+    pub fn room(&self) -> StoreRoom {
+        let free = self.slices.iter().map(|slice| slice.space.allocator.free_space().free_units * UNIT_BYTES);
+        StoreRoom {
+            capacity_bytes: self.disk.capacity_bytes(),
+            writable_bytes: self.disk.growable_bytes().saturating_add(free.sum::<u64>()),
+        }
     }
 
     /// Returns the number of damage reports since the start.

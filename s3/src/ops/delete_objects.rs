@@ -105,6 +105,7 @@ fn check(call: &Call<'_>, principal: &Principal, at: usize, object: &NamedObject
         RequiredRights { action: Some(Action::DeleteObject), creates_object: false, reveals_stored_object };
     auth::authorize_request(Requester { principal, ..call.requester() }, required, &target)
         .inspect_err(|denied| call.audit_context_of(&target).refused(denied))?;
+    call.check_change(&target)?;
     let key = target.key()?;
     // AWS treats a malformed id as a version that does not exist.
     let known = |text: &str| match VersionName::parse(text) {

@@ -54,6 +54,7 @@ pub(crate) mod put_object_legal_hold;
 pub(crate) mod put_object_lock_configuration;
 pub(crate) mod put_object_retention;
 mod put_object_tagging;
+mod system_objects;
 mod upload_part;
 mod upload_part_copy;
 

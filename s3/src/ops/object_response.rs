@@ -75,7 +75,8 @@ pub(crate) fn object_response(
     write_validators(&mut head, &etag, info);
     version::write_headers(&mut head, bucket, info);
     // Only the current object expires; named versions are removed when they are not current any more.
-    if bucket.settings().lifecycle.is_some() && call.query.get(version::VERSION_ID).is_none() {
+    let is_current = call.query.get(version::VERSION_ID).is_none() && call.system_object().is_none();
+    if bucket.settings().lifecycle.is_some() && is_current {
         let (_, key) = call.object()?;
         let (store, tags) = (call.engine.store(), &info.attributes.tags);
         expiration::write_header(&mut head, store, bucket, &key, tags, info.last_modified);

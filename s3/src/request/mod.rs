@@ -2,6 +2,7 @@
 
 pub(crate) mod fields;
 pub(crate) mod query;
+pub(crate) mod sosapi;
 pub(crate) mod target;
 pub(crate) mod unsupported_headers;
 pub(crate) mod virtual_hosts;

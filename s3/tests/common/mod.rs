@@ -116,6 +116,7 @@ impl Server {
                     base_hosts: vec!["s3.test".to_owned()],
                     compatibility,
                     accepts_signature_v2: true,
+                    answers_sosapi: false,
                     bound_address: address,
                 };
                 serve(listener, S3Service::new(engine, options), Limits::default(), drain).await;

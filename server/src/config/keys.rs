@@ -169,6 +169,9 @@ keys! {
     S3_SIGNATURE_V2: "s3.signature_v2", None, Kind::Flag, Some("true"),
      "Whether `s3.compatibility = \"extended\"` accepts Signature Version 2 in presigned URLs and browser forms. boto3 and older \
      SDKs make them unless they are told otherwise. `strict` never accepts them.";
+    S3_SOSAPI: "s3.sosapi", None, Kind::Flag, Some("false"),
+     "Whether `s3.compatibility = \"extended\"` answers Veeam's Smart Object Storage API: two objects of every bucket that tell \
+     backup software what the store can do and how much room it has. `strict` never answers them.";
     S3_ETAG: "s3.etag", None, ETAG_WORDS, Some("md5"),
      "What the entity tags of new objects and parts are. `md5` is the MD5 of the bytes, as on Amazon S3. `opaque` are random \
      bytes, written as the tag of an upload of one part (32 hexadecimal digits and `-1`), which clients do not take for an \

@@ -34,6 +34,8 @@ pub struct Settings {
     pub compatibility: Compatibility,
     /// Whether Signature Version 2 is accepted where `compatibility` allows it.
     pub accepts_signature_v2: bool,
+    /// Whether the objects of the Smart Object Storage API are answered where `compatibility` allows it.
+    pub answers_sosapi: bool,
     /// What the entity tags of new objects and parts are.
     pub etags: EtagKind,
     /// The audit trail.
@@ -217,6 +219,14 @@ pub struct WebhookSettings {
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
+/// What section `s3` says.
+struct S3Settings {
+    compatibility: Compatibility,
+    accepts_signature_v2: bool,
+    answers_sosapi: bool,
+    etags: EtagKind,
+}
+
 impl Reader<'_> {
     fn server(&mut self) -> Option<ServerSettings> {
         let s3_bind = self.address(&keys::S3_BIND);
@@ -347,6 +357,19 @@ impl Reader<'_> {
         })
     }
 
+    fn s3(&mut self) -> Option<S3Settings> {
+        let compatibility = self.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
+        let (accepts_signature_v2, answers_sosapi) =
+            (self.flag(&keys::S3_SIGNATURE_V2), self.flag(&keys::S3_SOSAPI));
+        let etags = self.word(&keys::S3_ETAG, &EtagKind::ALL, EtagKind::name);
+        Some(S3Settings {
+            compatibility: compatibility?,
+            accepts_signature_v2: accepts_signature_v2?,
+            answers_sosapi: answers_sosapi?,
+            etags: etags?,
+        })
+    }
+
     fn console(&mut self) -> Option<ConsoleSettings> {
         const MINUTE: Duration = Duration::from_secs(60);
         let admin_enabled = self.flag(&keys::CONSOLE_ADMIN_ENABLED);
@@ -419,9 +442,7 @@ impl Settings {
         let (metrics, log) = (reader.metrics(), reader.log());
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let public_access_enabled = reader.flag(&keys::PUBLIC_ACCESS_ENABLED);
-        let compatibility = reader.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
-        let accepts_signature_v2 = reader.flag(&keys::S3_SIGNATURE_V2);
-        let etags = reader.word(&keys::S3_ETAG, &EtagKind::ALL, EtagKind::name);
+        let s3 = reader.s3();
         let mut problems = reader.problems;
         let secrets = check(&values, &mut problems);
         if let Some(server) = &server {
@@ -437,14 +458,8 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (
-            Some(root_s3_enabled),
-            Some(public_access_enabled),
-            Some(compatibility),
-            Some(accepts_signature_v2),
-            Some(etags),
-            Some(secrets),
-        ) = (root_s3_enabled, public_access_enabled, compatibility, accepts_signature_v2, etags, secrets)
+        let (Some(root_s3_enabled), Some(public_access_enabled), Some(s3), Some(secrets)) =
+            (root_s3_enabled, public_access_enabled, s3, secrets)
         else {
             return Err(ConfigError { problems });
         };
@@ -462,9 +477,10 @@ impl Settings {
             server,
             storage,
             auth,
-            compatibility,
-            accepts_signature_v2,
-            etags,
+            compatibility: s3.compatibility,
+            accepts_signature_v2: s3.accepts_signature_v2,
+            answers_sosapi: s3.answers_sosapi,
+            etags: s3.etags,
             audit,
             events,
             webhooks,

@@ -215,6 +215,7 @@ fn data_service(open: OpenStore, bound: SocketAddr, shared: &Shared) -> Rc<S3Ser
         compatibility: shared.settings.compatibility,
         accepts_signature_v2: shared.settings.accepts_signature_v2,
         public_access: auth.public_access_enabled,
+        answers_sosapi: shared.settings.answers_sosapi,
         links: Some(open.links),
         bound_address: bound,
     };
