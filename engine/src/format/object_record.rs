@@ -306,6 +306,7 @@ mod tests {
     use crate::format::extent::Extent;
     use crate::format::payload_id::PayloadId;
     use crate::format::seal::WrappedKey;
+    use crate::limits::{OBJECT_BYTES_MAX, PART_NUMBER_MAX, PAYLOAD_BYTES_MAX};
     use crate::types::object::{Attributes, ChecksumAlgorithm, ChecksumKind, ObjectInfo, PartRun};
     use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
     use cairn_model::{Etag, Timestamp, UploadId, VersionId};
@@ -474,6 +475,20 @@ mod tests {
             record.encode(&mut body).expect("encodes");
             assert!(ObjectRecord::decode(2, &body).is_err(), "{:?}", record.info.parts);
         }
+    }
+
+    #[test]
+    fn the_largest_object_is_read_as_it_was_written() {
+        let mut largest = of_parts();
+        largest.info.etag.parts = PART_NUMBER_MAX.into();
+        largest.info.size = OBJECT_BYTES_MAX;
+        largest.info.parts = vec![PartRun { first: 1, count: PART_NUMBER_MAX, size: PAYLOAD_BYTES_MAX }];
+        let mut body = Vec::new();
+        largest.encode(&mut body).expect("encodes");
+        let read = ObjectRecord::decode(2, &body).expect("decodes");
+        assert_eq!((read.info.size, read.info.part_range(1)), (OBJECT_BYTES_MAX, Some(0..PAYLOAD_BYTES_MAX)));
+        let last = OBJECT_BYTES_MAX - PAYLOAD_BYTES_MAX..OBJECT_BYTES_MAX;
+        assert_eq!(read.info.part_range(PART_NUMBER_MAX), Some(last));
     }
 
     #[test]

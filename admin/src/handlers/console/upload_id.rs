@@ -82,6 +82,7 @@ impl BrowserUpload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_engine::limits::{OBJECT_BYTES_MAX, PAYLOAD_BYTES_MAX};
 
     fn upload(size: u64) -> BrowserUpload {
         let (bucket, key) = ("photos".to_owned(), "ä/🙂".to_owned());
@@ -100,7 +101,9 @@ mod tests {
 
     #[test]
     fn parts_cover_the_file_and_are_never_too_many() {
-        for size in [0, 1, PART_BYTES_MIN, PART_BYTES_MIN + 1, 5 << 30, (5 << 40) - 1, 5 << 40] {
+        for size in
+            [0, 1, PART_BYTES_MIN, PART_BYTES_MIN + 1, 5 << 30, (5 << 40) - 1, 5 << 40, OBJECT_BYTES_MAX]
+        {
             let upload = upload(size);
             assert!(upload.part_count() <= PARTS_MAX, "{size}");
             let count = u16::try_from(upload.part_count()).expect("at most 10 000");
@@ -108,5 +111,6 @@ mod tests {
             assert_eq!((sizes, upload.size_of(0), upload.size_of(count + 1)), (size, None, None));
         }
         assert_eq!(upload(5 << 40).part_bytes() % MIB, 0);
+        assert_eq!(upload(OBJECT_BYTES_MAX).part_bytes(), PAYLOAD_BYTES_MAX);
     }
 }

@@ -205,10 +205,7 @@ impl Batch<'_> {
         checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
         etag: Etag,
     ) -> Result<ObjectInfo, EngineError> {
-        let size = parts.iter().fold(0u64, |size, part| size.saturating_add(part.info.size));
-        if size > OBJECT_BYTES_MAX {
-            return Err(EngineError::PayloadTooLarge);
-        }
+        let size = total(parts.iter().map(|part| part.info.size))?;
         let NewUpload { attributes, lock, checksum } = upload;
         let checksum_kind = checksum.map_or(ChecksumKind::FullObject, |checksum| checksum.kind);
         Ok(ObjectInfo {
@@ -310,10 +307,33 @@ fn runs(parts: impl Iterator<Item = (u16, u64)>) -> Vec<PartRun> {
     runs
 }
 
+/// Returns the size of an object of parts of these sizes.
+///
+/// # Errors
+/// [`EngineError::PayloadTooLarge`].
+fn total(mut sizes: impl Iterator<Item = u64>) -> Result<u64, EngineError> {
+    let size = sizes.try_fold(0u64, u64::checked_add).filter(|size| *size <= OBJECT_BYTES_MAX);
+    size.ok_or(EngineError::PayloadTooLarge)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::runs;
+    use super::{runs, total};
+    use crate::error::EngineError;
+    use crate::limits::{OBJECT_BYTES_MAX, PART_NUMBER_MAX, PAYLOAD_BYTES_MAX};
     use crate::types::object::PartRun;
+
+    /// AWS has had objects of 10 000 parts of 5 GiB since December 2025; before, the limit was 5 TiB.
+    #[test]
+    fn the_largest_object_has_as_many_parts_of_the_largest_size_as_there_are() {
+        let largest = || (1..=PART_NUMBER_MAX).map(|_| PAYLOAD_BYTES_MAX);
+        assert_eq!(total(largest()).ok(), Some(53_687_091_200_000));
+        assert_eq!(OBJECT_BYTES_MAX, 10_000 * (5 << 30));
+        assert!(matches!(total(largest().chain([1])), Err(EngineError::PayloadTooLarge)));
+        assert!(matches!(total([u64::MAX, 2].into_iter()), Err(EngineError::PayloadTooLarge)));
+        let made = runs((1..=PART_NUMBER_MAX).map(|number| (number, PAYLOAD_BYTES_MAX)));
+        assert_eq!(made, [PartRun { first: 1, count: PART_NUMBER_MAX, size: PAYLOAD_BYTES_MAX }]);
+    }
 
     #[test]
     fn consecutive_parts_of_one_size_make_one_run() {
