@@ -19,8 +19,11 @@ PLACES = {
     "s3cmd": ("s3cmd", "S3cmd"),
     "s3fs": ("s3fs", "S3fs"),
     "obstore": ("obstore_library", "Obstore"),
+    "opendal": ("opendal_library", "OpenDal"),
     "pyarrow": ("pyarrow_library", "PyArrow"),
     "hadoop": ("hadoop", "Hadoop"),
+    "smart_open": ("smart_open_library", "SmartOpen"),
+    "django-storages": ("django_library", "DjangoStorages"),
     "restic": ("restic", "Restic"),
     "litestream": ("litestream", "Litestream"),
     "pgbackrest": ("pgbackrest", "PgBackRest"),
@@ -28,6 +31,8 @@ PLACES = {
     "registry": ("registry", "Registry"),
     "opentofu": ("opentofu", "OpenTofu"),
     "duckdb": ("duckdb_library", "DuckDb"),
+    "deltalake": ("deltalake_library", "DeltaLake"),
+    "pyiceberg": ("pyiceberg_library", "PyIceberg"),
 }
 
 
