@@ -81,6 +81,12 @@ const COVERED: [(&str, &[&str]); 5] = [
             "GetBucketRequestPayment",
             "GetBucketWebsite",
             "GetPublicAccessBlock",
+            "PutBucketEncryption",
+            "DeleteBucketEncryption",
+            "PutBucketPolicy",
+            "DeleteBucketPolicy",
+            "PutPublicAccessBlock",
+            "DeletePublicAccessBlock",
         ],
     ),
 ];

@@ -1,4 +1,4 @@
-//! Translates bucket policies that make a bucket public into rules of public access, and back.
+//! Translates bucket policies into rules of public access, and back.
 //!
 //! Only what a rule can say has a translation: everybody may get objects whose keys begin with a prefix, and perhaps list
 //! them. Everything else is refused by name, so that no policy is taken that would allow or deny less than it says.
