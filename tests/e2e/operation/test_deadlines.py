@@ -72,10 +72,10 @@ def test_connection_without_a_first_request_times_out(make_store: Callable[..., 
         assert store.s3.request("GET", "/", connection=used).status == 200
 
 
-@pytest.mark.parametrize(("is_set", "maximum"), [(True, 4), (False, 12)])
+@pytest.mark.parametrize(("is_set", "maximum"), [(True, 4), (False, 300)])
 def test_connections_of_one_address_are_limited_on_each_plane(make_store: Callable[..., Cairn], is_set: bool, maximum: int):
     """Another address and the other plane have their own count. Without the setting it is three quarters of all."""
-    settings = {"SERVICE_SERVER_CONNECTIONS_PER_CLIENT_MAX": str(maximum)} if is_set else {"SERVICE_SERVER_CONNECTIONS_MAX": "16"}
+    settings = {"SERVICE_SERVER_CONNECTIONS_PER_CLIENT_MAX": str(maximum)} if is_set else {"SERVICE_SERVER_CONNECTIONS_MAX": "400"}
     store = make_store(**settings).start()
     opened = [store.s3.connect() for _ in range(maximum)]
     for connection in opened:

@@ -386,7 +386,7 @@ def test_headers_that_the_form_does_not_cover_are_refused(form):
     for headers, status, code in (
         ([("Authorization", "AWS4-HMAC-SHA256 Credential=a")], 400, "InvalidArgument"),
         ([("x-amz-meta-a", "b")], 403, "AccessDenied"),
-        ([("x-amz-acl", "public-read")], 400, "AccessControlListNotSupported"),
+        ([("x-amz-acl", "public-read-write")], 400, "AccessControlListNotSupported"),
         ([("If-None-Match", "*")], 400, "InvalidRequest"),
         ([("Transfer-Encoding", "chunked")], 400, "BadRequest"),
     ):

@@ -264,7 +264,7 @@ def test_what_the_other_mode_serves_names_the_setting(s3: S3, kept_bucket: str, 
     assert 'With the setting s3.compatibility = "extended" the server implements it.' in text
 
 
-@pytest.mark.parametrize("target", ["?policy", "?replication", "/kept?torrent", "?website"])
+@pytest.mark.parametrize("target", ["?logging", "?replication", "/kept?torrent", "?website"])
 def test_what_no_mode_serves_names_no_setting(s3: S3, kept_bucket: str, target: str):
     """A setting that would not help."""
     method = "GET" if "torrent" in target else "PUT"
