@@ -49,7 +49,7 @@ fn of_root(is_accepted: bool) -> AccessVerdict {
 /// Returns the answer for anybody, whom only rules of public access allow something.
 fn of_anybody(question: &Question, context: &AdminContext) -> Result<AccessVerdict, AdminError> {
     let bucket = context.open()?.engine.store().bucket(&question.bucket);
-    let access = bucket.and_then(|bucket| bucket.settings().public_access.clone());
+    let access = bucket.and_then(|bucket| bucket.public_access());
     let is_allowed = |access: &PublicAccess| match (question.action, &question.key) {
         (Action::GetObject, Some(key)) => access.may_read(key.as_str()),
         (Action::ListBucket, None) => access.may_list(""),

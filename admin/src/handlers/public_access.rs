@@ -14,10 +14,6 @@ use crate::error::AdminError;
 use crate::limits::LIST_YIELD_ENTRIES;
 use crate::reply::{Reply, list_with};
 
-fn access_of(bucket: &Bucket) -> Option<Arc<PublicAccess>> {
-    bucket.settings().public_access.clone()
-}
-
 fn body_of(access: Option<&PublicAccess>) -> Body {
     let rules = access.map_or(&[][..], |access| &access.rules);
     let rule = |rule: &cairn_engine::PublicRule| RuleBody {
@@ -31,7 +27,7 @@ fn body_of(access: Option<&PublicAccess>) -> Body {
 /// `GET /api/v1/buckets/{bucket}/public-access`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    Reply::json(StatusCode::OK, &body_of(access_of(&*call.bucket()?).as_deref()))
+    Reply::json(StatusCode::OK, &body_of(call.bucket()?.public_access().as_deref()))
 }
 
 /// `PUT /api/v1/buckets/{bucket}/public-access`: replaces all rules. While public access is disabled, rules can only be
@@ -41,7 +37,7 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     let body: Body = call.json().await?;
     let prefixes = checked(&body)?;
-    let before = access_of(&bucket);
+    let before = bucket.public_access();
     let is_known = |(prefix, list): &(Box<str>, bool)| {
         let rules = before.as_deref().map_or(&[][..], |before| &before.rules);
         rules.iter().any(|rule| rule.prefix == *prefix && rule.list == *list)
@@ -106,7 +102,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let enabled = call.context.capabilities.public_access;
     let mut entries = Vec::new();
     for bucket in call.store()?.buckets() {
-        if let Some(access) = access_of(&bucket) {
+        if let Some(access) = bucket.public_access() {
             entries.extend((0..access.rules.len()).map(|index| (bucket.clone(), access.clone(), index)));
         }
     }

@@ -269,6 +269,12 @@ impl Bucket {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns what anybody may read; `None` if nothing was set.
+    #[must_use]
+    pub fn public_access(&self) -> Option<Arc<PublicAccess>> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).public_access.clone()
+    }
+
     /// Returns whether the bucket keeps versions.
     #[must_use]
     pub fn versioning(&self) -> Versioning {

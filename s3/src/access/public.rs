@@ -8,10 +8,11 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
-use cairn_engine::Store;
+use cairn_engine::{PublicAccess, Store};
 use cairn_http1::{Method, RequestHead};
 use cairn_identity::policy::{Action, Resource};
 use cairn_model::BucketName;
+use std::sync::Arc;
 
 /// What helps while the rules have no effect.
 pub(crate) const ENABLE_PUBLIC_ACCESS: &str =
@@ -45,16 +46,18 @@ impl<'a> PublicRequest<'a> {
     /// Returns whether a rule allows the action. A list of keys is allowed where the subject of the request may be listed.
     pub(crate) fn is_allowed(&self, action: Action, resource: Resource<'_>) -> bool {
         let (Resource::Bucket(bucket) | Resource::Object(bucket, _)) = resource;
-        let bucket = BucketName::parse(bucket).ok().and_then(|name| self.store.bucket(&name));
-        let Some(access) = bucket.and_then(|bucket| bucket.settings().public_access.clone()) else {
-            return false;
-        };
+        let Some(access) = access_of(self.store, bucket) else { return false };
         match (action, resource) {
             (Action::GetObject, Resource::Object(_, key)) => access.may_read(key),
             (Action::ListBucket, Resource::Bucket(_)) => access.may_list(self.subject),
             _ => false,
         }
     }
+}
+
+/// Returns the public access of the bucket of this name, if there is such a bucket and something was set.
+fn access_of(store: &Store, bucket: &str) -> Option<Arc<PublicAccess>> {
+    store.bucket(&BucketName::parse(bucket).ok()?)?.public_access()
 }
 
 /// Refuses parameters that an unsigned request may not have: a link that anybody makes could let a browser take content for
@@ -92,8 +95,7 @@ pub(crate) fn check_acl(
     if fields.amz("x-amz-acl") != Some(PUBLIC_READ) {
         return Ok(());
     }
-    let bucket = BucketName::parse(target.bucket_text()).ok().and_then(|name| store.bucket(&name));
-    let access = bucket.and_then(|bucket| bucket.settings().public_access.clone());
+    let access = access_of(store, target.bucket_text());
     if creates_object && access.is_some_and(|access| access.may_read(target.key_text())) {
         return Ok(());
     }

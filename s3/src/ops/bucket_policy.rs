@@ -20,16 +20,12 @@ use cairn_http1::StatusCode;
 use cairn_net::{RequestBody, ResponseBody};
 use std::sync::Arc;
 
-fn access_of(bucket: &Bucket) -> Option<Arc<PublicAccess>> {
-    bucket.settings().public_access.clone()
-}
-
 /// Returns the rules of a bucket that has some.
 ///
 /// # Errors
 /// `NoSuchBucketPolicy`.
 fn existing(bucket: &Bucket) -> S3Result<Arc<PublicAccess>> {
-    let access = access_of(bucket).filter(|access| !access.rules.is_empty());
+    let access = bucket.public_access().filter(|access| !access.rules.is_empty());
     access.ok_or_else(|| ErrorCode::NoSuchBucketPolicy.into())
 }
 
@@ -47,7 +43,7 @@ pub(crate) async fn put_bucket_policy(call: &Call<'_>, body: &mut RequestBody<'_
     if !call.public_access {
         return denied(format!("Access Denied: {ENABLE_PUBLIC_ACCESS}"));
     }
-    let block = access_of(&bucket).and_then(|access| access.block).unwrap_or_default();
+    let block = bucket.public_access().and_then(|access| access.block).unwrap_or_default();
     if block.block_public_policy {
         return denied(
             "Access Denied: public policies are blocked by the BlockPublicPolicy setting of the bucket's public access block."
@@ -75,7 +71,7 @@ pub(crate) async fn delete_bucket_policy(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
     let created_by = Arc::from(&*call.authentication.principal.to_string());
     let rules = NewPublicRules { prefixes: Vec::new(), created_at: call.now, created_by, policy: None };
-    if access_of(&bucket).is_some() {
+    if bucket.public_access().is_some() {
         let change = BucketChange::PublicAccess { rules: Some(rules), block: None };
         call.engine.store().change_bucket(&bucket, change).await?;
     }
@@ -119,7 +115,7 @@ fn parse_block(document: &Element) -> S3Result<PublicAccessBlock> {
 }
 
 pub(crate) fn get_public_access_block(call: &Call<'_>) -> S3Result<Reply> {
-    let block = access_of(&*call.bucket()?).and_then(|access| access.block);
+    let block = call.bucket()?.public_access().and_then(|access| access.block);
     let block = block.ok_or(ErrorCode::NoSuchPublicAccessBlockConfiguration)?;
     let mut xml = XmlWriter::with_capacity(512);
     xml.open_root(BLOCK);
@@ -137,7 +133,7 @@ pub(crate) fn get_public_access_block(call: &Call<'_>) -> S3Result<Reply> {
 
 pub(crate) async fn delete_public_access_block(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    if access_of(&bucket).is_some_and(|access| access.block.is_some()) {
+    if bucket.public_access().is_some_and(|access| access.block.is_some()) {
         let change = BucketChange::PublicAccess { rules: None, block: Some(None) };
         call.engine.store().change_bucket(&bucket, change).await?;
     }

@@ -77,7 +77,7 @@ impl Found {
         if !is_everybody(statement.get("Principal")) {
             return Err(refused(place, "the only Principal is \"*\""));
         }
-        let lists = self.prefixes_of_condition(place, statement.get("Condition"))?;
+        let lists = prefixes_of_condition(place, statement.get("Condition"))?;
         let (mut reads, mut list) = (false, false);
         for action in texts(place, "Action", statement.get("Action"))? {
             match &*action.to_ascii_lowercase() {
@@ -123,32 +123,6 @@ impl Found {
         Ok(())
     }
 
-    /// Returns the prefixes of a condition, or `None` if there is none.
-    fn prefixes_of_condition(
-        &self,
-        place: &str,
-        condition: Option<&Value>,
-    ) -> S3Result<Option<Vec<Box<str>>>> {
-        let Some(condition) = condition else { return Ok(None) };
-        let other = || refused(place, "the only Condition is StringEquals or StringLike on s3:prefix");
-        let mut prefixes = Vec::new();
-        for (operator, test) in condition.as_object().filter(|tests| tests.len() == 1).ok_or_else(other)? {
-            let test = test.as_object().filter(|keys| keys.len() == 1).and_then(|keys| keys.get("s3:prefix"));
-            for text in texts(place, "s3:prefix", Some(test.ok_or_else(other)?))? {
-                let prefix = match operator.as_str() {
-                    "StringEquals" => text,
-                    "StringLike" => text.strip_suffix('*').unwrap_or(text),
-                    _ => return Err(other()),
-                };
-                if operator == "StringLike" && prefix.contains(['*', '?']) {
-                    return Err(refused(place, "s3:prefix has a wildcard before its end"));
-                }
-                prefixes.push(prefix.into());
-            }
-        }
-        Ok(Some(prefixes))
-    }
-
     /// Joins what may be read and listed to rules.
     fn finish(self) -> S3Result<Prefixes> {
         let mut rules: Prefixes = Vec::new();
@@ -177,6 +151,28 @@ impl Found {
         }
         Ok(rules)
     }
+}
+
+/// Returns the prefixes that a statement's condition names, or `None` if it has no condition.
+fn prefixes_of_condition(place: &str, condition: Option<&Value>) -> S3Result<Option<Vec<Box<str>>>> {
+    let Some(condition) = condition else { return Ok(None) };
+    let other = || refused(place, "the only Condition is StringEquals or StringLike on s3:prefix");
+    let mut prefixes = Vec::new();
+    for (operator, test) in condition.as_object().filter(|tests| tests.len() == 1).ok_or_else(other)? {
+        let test = test.as_object().filter(|keys| keys.len() == 1).and_then(|keys| keys.get("s3:prefix"));
+        for text in texts(place, "s3:prefix", Some(test.ok_or_else(other)?))? {
+            let prefix = match operator.as_str() {
+                "StringEquals" => text,
+                "StringLike" => text.strip_suffix('*').unwrap_or(text),
+                _ => return Err(other()),
+            };
+            if operator == "StringLike" && prefix.contains(['*', '?']) {
+                return Err(refused(place, "s3:prefix has a wildcard before its end"));
+            }
+            prefixes.push(prefix.into());
+        }
+    }
+    Ok(Some(prefixes))
 }
 
 fn is_everybody(principal: Option<&Value>) -> bool {

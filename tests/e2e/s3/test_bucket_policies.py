@@ -136,7 +136,7 @@ def test_a_public_access_block_is_kept_and_has_an_effect(extended: S3, extended_
 
 
 def test_public_read_is_accepted_where_a_rule_says_so(extended: S3, site: str):
-    """On puts, copies and uploads. An empty ACL is none."""
+    """On puts, copies and uploads. An empty ACL header is ignored."""
     boto = make_client(extended)
     assert code(refused(boto.put_object, Bucket=site, Key="assets/new", Body=b"x", ACL="public-read")) == "AccessControlListNotSupported"
     boto.put_bucket_policy(Bucket=site, Policy=policy(site, READ))
