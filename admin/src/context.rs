@@ -14,6 +14,7 @@ use cairn_webhooks::Webhooks;
 use crate::access::{ManagementCredentials, Sessions};
 use crate::error::AdminError;
 use crate::health::Readiness;
+use crate::import_runs::ImportRuns;
 use crate::metrics::MetricSources;
 use crate::verification::Verifications;
 use crate::waits::Waits;
@@ -69,6 +70,8 @@ pub struct AdminContext {
     pub sessions: Option<Sessions>,
     /// The running verifications. Shared by all executors.
     pub verifications: Verifications,
+    /// The runs that import versions. Shared by all executors.
+    pub imports: ImportRuns,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.
     pub metrics: Arc<MetricSources>,
     /// The last refused requests of S3 clients. Shared by all executors.

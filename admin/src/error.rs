@@ -101,6 +101,11 @@ error_table! {
     ObjectNotFound => S::NOT_FOUND, "OBJECT_NOT_FOUND", "the object does not exist";
     /// No version has this id.
     VersionNotFound => S::NOT_FOUND, "VERSION_NOT_FOUND", "the version does not exist";
+    /// The run was never begun, or the server has restarted since, or it is of another bucket.
+    ImportNotFound => S::NOT_FOUND, "IMPORT_NOT_FOUND",
+        "no import of this bucket has this id; after a restart of the server, begin another one";
+    /// A version cannot be imported as it is: why.
+    ImportConflict(message: &'static str) => S::CONFLICT, "IMPORT_CONFLICT", *message;
     /// No unfinished upload has this id.
     UploadNotFound => S::NOT_FOUND, "UPLOAD_NOT_FOUND",
         "the upload does not exist: it was never begun, or was completed or aborted";
@@ -217,6 +222,7 @@ impl From<EngineError> for AdminError {
                 Self::ObjectNotFound
             }
             EngineError::NoSuchVersion => Self::VersionNotFound,
+            EngineError::ImportConflict(why) => Self::ImportConflict(why),
             EngineError::NoSuchUpload => Self::UploadNotFound,
             EngineError::NoSuchLifecycleRule => Self::LifecycleRuleNotFound,
             EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,

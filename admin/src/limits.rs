@@ -4,6 +4,9 @@
 /// slower and the device busier.
 pub(crate) const VERIFICATIONS_MAX: usize = 2;
 
+/// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
+pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
+
 /// Most sessions of the console: people, each with a few browsers.
 pub(crate) const SESSIONS_MAX: usize = 1000;
 /// Most sessions of one credential. Several people may share the system token.

@@ -11,9 +11,9 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    access, accounts, audit_events, buckets, compaction, console, cors, credentials, events, lifecycle,
-    links, metrics, object_lock, objects, openapi, policies, public_access, refused_requests, storage,
-    system, tokens, verify, webhooks,
+    access, accounts, audit_events, buckets, compaction, console, cors, credentials, events, imports,
+    lifecycle, links, metrics, object_lock, objects, openapi, policies, public_access, refused_requests,
+    storage, system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -214,6 +214,30 @@ pub(crate) static ROUTES: &[Route] = &[
     .object_change(),
     post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy))
         .object_change(),
+    post("/api/v1/buckets/{bucket}/imports", SYSTEM, "begin_import", handler!(imports::begin)),
+    put("/api/v1/buckets/{bucket}/imported-objects/{key}", SYSTEM, "import_object", handler!(imports::put))
+        .unrecorded(),
+    patch(
+        "/api/v1/buckets/{bucket}/imported-objects/{key}",
+        SYSTEM,
+        "change_imported_object",
+        handler!(imports::change),
+    )
+    .unrecorded(),
+    post(
+        "/api/v1/buckets/{bucket}/imported-uploads/{key}",
+        SYSTEM,
+        "begin_imported_upload",
+        handler!(imports::begin_upload),
+    )
+    .unrecorded(),
+    put(
+        "/api/v1/buckets/{bucket}/imported-uploads/{key}",
+        SYSTEM,
+        "import_part",
+        handler!(imports::put_part),
+    )
+    .unrecorded(),
     post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore))
         .object_change(),
     get(
@@ -437,7 +461,9 @@ mod tests {
             assert!(!operations().take(index).any(is_same), "{path}");
             assert!(!operations().take(index).any(|other| other.name == *name), "{name}");
             let is_change = !matches!(operation.method, Method::GET | Method::POST);
-            assert!(operation.is_recorded() || !is_change, "{path}");
+            // The record of its beginning speaks for all requests of an import.
+            let is_of_import = path.contains("/imported-");
+            assert!(operation.is_recorded() || !is_change || is_of_import, "{path}");
             let is_health = matches!(*path, "/health" | "/ready");
             assert_eq!(operation.access == Access::Public, is_health, "{path}");
             let is_scrape = *path == "/metrics";

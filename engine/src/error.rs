@@ -34,6 +34,8 @@ pub enum EngineError {
     QuotaExceeded,
     /// The new quota is below the bucket's usage.
     QuotaBelowUsage,
+    /// A version cannot be imported as it is. The text says why.
+    ImportConflict(&'static str),
     /// The multipart upload does not exist.
     NoSuchUpload,
     /// The bucket has no lifecycle rule with this id.
@@ -100,6 +102,7 @@ impl fmt::Display for EngineError {
             Self::InvalidBucketState => f.write_str("the bucket's Object Lock setting does not allow it"),
             Self::QuotaExceeded => f.write_str("the bucket's quota would be exceeded"),
             Self::QuotaBelowUsage => f.write_str("the bucket holds more than the quota"),
+            Self::ImportConflict(why) => f.write_str(why),
             Self::NoSuchUpload => f.write_str("the multipart upload does not exist"),
             Self::NoSuchLifecycleRule => f.write_str("the lifecycle rule does not exist"),
             Self::TooManyLifecycleRules => {

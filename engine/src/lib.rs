@@ -74,7 +74,7 @@ pub use format::superblock::{FORMAT_VERSION, StoreFacts, StoreId};
 pub use lifecycle::LifecycleOptions;
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
-pub use slice::command::{CompleteUpload, PutObject, PutPart};
+pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart};
 pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
 pub use store::compact::{CompactError, compact_store};
@@ -95,6 +95,7 @@ pub use types::disk_state::DiskState;
 pub use types::event::{
     Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,
 };
+pub use types::import::{ImportOutcome, ImportedIdentity};
 pub use types::lifecycle::{
     DayLength, FilterForm, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole,
 };

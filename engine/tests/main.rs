@@ -7,6 +7,7 @@ mod compact;
 mod encryption;
 mod entity_tags;
 mod events;
+mod imports;
 mod lifecycle;
 mod model;
 mod multipart;

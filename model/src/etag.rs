@@ -27,6 +27,24 @@ impl Etag {
         Self { md5: bytes, parts: 1 }
     }
 
+    /// Parses a tag as it is written without quotes: 32 hexadecimal digits, and the number of parts if there are any. Returns
+    /// `None` when it has another form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (digits, parts) = match text.split_once('-') {
+            None => (text, 0),
+            Some((digits, number)) => {
+                let is_decimal = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0');
+                (digits, number.parse().ok().filter(|_| is_decimal)?)
+            }
+        };
+        if digits.len() != 32 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let value = u128::from_str_radix(digits, 16).ok()?;
+        Some(Self { md5: value.to_be_bytes(), parts })
+    }
+
     /// Returns the tag in double quotes, as in headers and XML.
     #[must_use]
     pub fn quoted(&self) -> String {
@@ -64,5 +82,19 @@ mod tests {
         let md5 = [0xab; 16];
         assert_eq!(Etag::single(md5).to_string(), "ab".repeat(16));
         assert_eq!(Etag { md5, parts: 3 }.quoted(), format!("\"{}-3\"", "ab".repeat(16)));
+        for tag in [Etag::single(md5), Etag { md5, parts: 3 }, Etag { md5: [0; 16], parts: 10_000 }] {
+            assert_eq!(Etag::parse(&tag.to_string()), Some(tag));
+        }
+        for text in [
+            "",
+            "ab",
+            "-1",
+            &format!("{}-", "ab".repeat(16)),
+            &format!("{}-0", "ab".repeat(16)),
+            &format!("+{}", "a".repeat(31)),
+            &format!("{}-+1", "ab".repeat(16)),
+        ] {
+            assert_eq!(Etag::parse(text), None, "{text}");
+        }
     }
 }

@@ -440,6 +440,8 @@ impl From<EngineError> for S3Error {
             EngineError::QuotaBelowUsage
             | EngineError::NoSuchLifecycleRule
             | EngineError::TooManyLifecycleRules => ErrorCode::InvalidRequest,
+            // No S3 request imports.
+            EngineError::ImportConflict(_) => ErrorCode::InternalError,
             EngineError::NoSuchUpload => ErrorCode::NoSuchUpload,
             EngineError::InvalidPart(_) => ErrorCode::InvalidPart,
             EngineError::PreconditionFailed(_) => ErrorCode::PreconditionFailed,

@@ -60,6 +60,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"openapi", "optional", "responses", "text"},
         {"accounts", "audit", "buckets", "errors", "events", "lifecycle", "links", "policies", "public_access", "storage", "system", "tokens", "verification", "visitors"},
         {"objects", "parameters", "refused_requests", "webhooks"},
+        {"imports"},
     ],
     "net": [{"drain", "limits", "metrics"}, {"host", "transport"}, {"executor", "service"}, {"connection"}, {"server"}],
     "identity": [
@@ -107,7 +108,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "admin": [
         {"error", "health", "limits", "operation"},
-        {"metrics", "reply", "request", "verification", "waits"},
+        {"import_runs", "metrics", "reply", "request", "verification", "waits"},
         {"access"},
         {"context"},
         {"call"},

@@ -132,6 +132,7 @@ mod tests {
             last_modified: Timestamp(784_111_777_999),
             version: VersionId(1),
             is_null: false,
+            imported: None,
             attributes: Attributes::default(),
             encrypted: false,
             lock: ObjectLock::default(),

@@ -10,6 +10,7 @@ pub(crate) mod console;
 pub(crate) mod cors;
 pub(crate) mod credentials;
 pub(crate) mod events;
+pub(crate) mod imports;
 pub(crate) mod lifecycle;
 pub(crate) mod links;
 pub(crate) mod metrics;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::access::ManagementCredentials;
 use crate::health::{ProbeFuture, Readiness, SubsystemState};
+use crate::import_runs::ImportRuns;
 use crate::verification::Verifications;
 
 const GENERATED_ID: &str = "0123456789ABCDEF";
@@ -50,6 +51,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
+        imports: ImportRuns::default(),
         metrics: Arc::default(),
         refused: cairn_observe::RefusedRequests::new(1),
         setting_values: Arc::default(),
@@ -215,6 +217,7 @@ fn scrape_token_is_valid_for_metrics_only() {
         sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
+        imports: ImportRuns::default(),
         metrics: Arc::default(),
         refused: cairn_observe::RefusedRequests::new(1),
         setting_values: Arc::default(),

@@ -10,11 +10,14 @@ use crate::list;
 use crate::read::open::{OpenTarget, Opener, ReadSnapshot, repeat_until_pinned};
 use crate::read::pinned_payload::ReadMode;
 use crate::read::reader::OpenObject;
-use crate::slice::command::{ChangeVersion, Command, DeleteObject, PutObject, Reply, VersionChange};
+use crate::slice::command::{
+    ChangeVersion, Command, DeleteObject, ImportVersion, PutObject, Reply, VersionChange,
+};
 use crate::slice::lookup::{find_version, name_object};
 use crate::store::Store;
 use crate::store::options::EtagKind;
 use crate::types::bucket::Bucket;
+use crate::types::import::ImportOutcome;
 use crate::types::object::{
     DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome, VersionsPage,
 };
@@ -145,6 +148,17 @@ impl Engine {
     pub async fn put_object(&self, put: PutObject) -> Result<PutOutcome, EngineError> {
         let (bucket, key) = (Arc::clone(&put.bucket), put.key.clone());
         self.commit(&bucket, &key, |reply| Command::Put(Box::new(put), reply)).await
+    }
+
+    /// Writes a version of another store, at the place of its date among the imported versions of its key. Durable when it
+    /// returns. Nothing that a client has written here is replaced, or becomes older than it.
+    ///
+    /// # Errors
+    /// As [`Engine::put_object`]; [`EngineError::ImportConflict`] if another version has its name, or its date or entity tag
+    /// is impossible; [`EngineError::InvalidBucketState`] if the bucket has no versions or locks; [`EngineError::NoSuchUpload`].
+    pub async fn import_version(&self, import: ImportVersion) -> Result<ImportOutcome, EngineError> {
+        let (bucket, key) = (Arc::clone(&import.bucket), import.key.clone());
+        self.commit(&bucket, &key, |reply| Command::Import(Box::new(import), reply)).await
     }
 
     /// Removes the current object of a key, or one version. In a bucket that keeps versions, removing the current object

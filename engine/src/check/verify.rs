@@ -15,7 +15,7 @@ use crate::format::keys;
 use crate::format::scrub_record::VerifyPosition;
 use crate::limits::CORRUPT_VERSIONS_MAX;
 use crate::slice::Slice;
-use crate::slice::lookup::null_version;
+use crate::slice::lookup::named_sequence;
 use crate::store::verify_progress::{VerificationStatus, VerifyProgress};
 use crate::types::bucket::Bucket;
 use cairn_model::{ObjectKey, VersionName};
@@ -54,8 +54,7 @@ impl Engine {
         let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
         let missing = if version.is_some() { EngineError::NoSuchVersion } else { EngineError::NoSuchKey };
         let encoded = match version {
-            Some(VersionName::Id(id)) => keys::with_sequence(&versions, id.0),
-            Some(VersionName::Null) => null_key(&slice, &versions)?,
+            Some(name) => named_key(&slice, &versions, name)?,
             None => newest_key(&slice, &versions)?,
         };
         let (engine, name) = (Rc::clone(self), bucket.name.to_string());
@@ -122,9 +121,9 @@ fn newest_key(slice: &Slice, versions: &[u8]) -> Result<Vec<u8>, EngineError> {
     found.map(<[u8]>::to_vec).ok_or(EngineError::NoSuchKey)
 }
 
-/// Returns the encoded key of an object's null version.
-fn null_key(slice: &Slice, versions: &[u8]) -> Result<Vec<u8>, EngineError> {
+/// Returns the encoded key of the version that a client names.
+fn named_key(slice: &Slice, versions: &[u8], name: VersionName) -> Result<Vec<u8>, EngineError> {
     let txn = slice.environment.read()?;
-    let sequence = null_version(&txn, &slice.tables, versions)?;
+    let sequence = named_sequence(&txn, &slice.tables, versions, name)?;
     sequence.map(|sequence| keys::with_sequence(versions, sequence)).ok_or(EngineError::NoSuchVersion)
 }

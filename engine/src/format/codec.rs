@@ -23,10 +23,12 @@ use crate::format::seal::WrappedKey;
 use crate::types::object::{Attributes, ChecksumAlgorithm};
 use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
 use crate::types::tags::Tags;
-use cairn_model::{Timestamp, u64_of, usize_of};
+use cairn_model::{ImportedId, Timestamp, u64_of, usize_of};
 
 const CHECKS_LIST: u8 = 0;
 const CHECKS_TABLE: u8 = 1;
+/// Bytes of an encoded lock.
+pub(crate) const LOCK_BYTES: usize = 10;
 const HOLD_ON: u8 = 1;
 const HOLD_OFF: u8 = 2;
 /// The header that holds the tags of an object. Requests with this header never store it as a header.
@@ -284,6 +286,20 @@ pub(crate) fn decode_lock(from: &mut Cursor<'_>) -> Result<ObjectLock, InvalidRe
         _ => return Err(unknown),
     };
     Ok(ObjectLock { retention, legal_hold })
+}
+
+/// Appends the id of an imported version: its length (1), and its text.
+pub(crate) fn encode_imported_id(out: &mut Vec<u8>, id: &ImportedId) {
+    let id = id.as_str().as_bytes();
+    out.push(u8::try_from(id.len()).expect("ids have at most 64 bytes"));
+    out.extend_from_slice(id);
+}
+
+/// Reads what [`encode_imported_id`] appended.
+pub(crate) fn decode_imported_id(from: &mut Cursor<'_>) -> Result<ImportedId, InvalidRecord> {
+    let length = from.u8()?;
+    let id = std::str::from_utf8(from.bytes(length.into())?).ok().and_then(ImportedId::parse);
+    id.ok_or(InvalidRecord("the id of an imported version is malformed"))
 }
 
 /// Where a payload is stored.

@@ -7,7 +7,7 @@
 //! offset  size  what
 //! 0       1     type (`EventType::number`)
 //! 1       1     flags: bit 0 has a version, 1 null version, 2 a delete marker was written, 3 has an entity tag,
-//!               4 has an object, 5 has a content type; the others zero
+//!               4 has an object, 5 has a content type, 6 has the id of an imported version; the others zero
 //! 2       8     size of the version in bytes
 //! 10      8     sequence of the version, or zero
 //! 18      16    MD5 of the entity tag, or zeros
@@ -19,14 +19,15 @@
 //! 46      2     length of the request id
 //! 48      2     length of the lifecycle rule's id
 //! 50      ...   these texts in this order, UTF-8
+//! ...     1+n   only with bit 6: length n of the id, and the id
 //! ```
 //! The bucket is named, not numbered: its events can be read after it was deleted.
 
-use crate::format::codec::{Cursor, InvalidRecord};
+use crate::format::codec::{Cursor, InvalidRecord, decode_imported_id, encode_imported_id};
 use crate::types::event::{EventId, EventType, ObjectOfEvent, StorageEvent, Tick};
 use crate::types::object::version_name;
 use cairn_lmdb::{Table, WriteTxn};
-use cairn_model::{Etag, VersionId, VersionName};
+use cairn_model::{Etag, ImportedId, VersionId, VersionName};
 
 /// Version byte of the current form.
 pub(crate) const EVENT_RECORD_VERSION: u8 = 1;
@@ -37,7 +38,8 @@ const DELETE_MARKER: u8 = 1 << 2;
 const HAS_ETAG: u8 = 1 << 3;
 const HAS_OBJECT: u8 = 1 << 4;
 const HAS_CONTENT_TYPE: u8 = 1 << 5;
-const FLAGS: u8 = (1 << 6) - 1;
+const HAS_IMPORTED_ID: u8 = 1 << 6;
+const FLAGS: u8 = (1 << 7) - 1;
 /// Number of texts.
 const TEXTS: usize = 6;
 
@@ -59,6 +61,8 @@ pub(crate) struct ObjectFields<'e> {
     pub(crate) key: &'e str,
     /// The version, and whether it is the null version.
     pub(crate) version: Option<(VersionId, bool)>,
+    /// The id of an imported version.
+    pub(crate) imported: Option<ImportedId>,
     pub(crate) size: u64,
     pub(crate) is_delete_marker: bool,
     pub(crate) etag: Option<Etag>,
@@ -84,13 +88,15 @@ pub(crate) fn encode(out: &mut Vec<u8>, event: &EventFields<'_>) {
     let version = object.and_then(|object| object.version);
     let etag = object.and_then(|object| object.etag);
     let content_type = object.and_then(|object| object.content_type);
+    let imported = object.and_then(|object| object.imported);
     let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
     let flags = flag(version.is_some(), HAS_VERSION)
         | flag(version.is_some_and(|(_, is_null)| is_null), NULL_VERSION)
         | flag(object.is_some_and(|object| object.is_delete_marker), DELETE_MARKER)
         | flag(etag.is_some(), HAS_ETAG)
         | flag(object.is_some(), HAS_OBJECT)
-        | flag(content_type.is_some(), HAS_CONTENT_TYPE);
+        | flag(content_type.is_some(), HAS_CONTENT_TYPE)
+        | flag(imported.is_some(), HAS_IMPORTED_ID);
     let sequence = version.map_or(0, |(VersionId(sequence), _)| sequence);
     let Etag { md5, parts } = etag.unwrap_or(Etag { md5: [0; 16], parts: 0 });
     out.extend_from_slice(&[event.kind.number(), flags]);
@@ -114,6 +120,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, event: &EventFields<'_>) {
     for text in texts {
         out.extend_from_slice(text.as_bytes());
     }
+    if let Some(id) = imported {
+        encode_imported_id(out, &id);
+    }
 }
 
 /// The fields of a record as they are stored.
@@ -124,6 +133,7 @@ struct Stored<'r> {
     sequence: u64,
     etag: Etag,
     texts: [&'r str; TEXTS],
+    imported: Option<ImportedId>,
 }
 
 impl<'r> Stored<'r> {
@@ -148,10 +158,11 @@ impl<'r> Stored<'r> {
             *text = std::str::from_utf8(from.bytes(length.into())?)
                 .map_err(|_| InvalidRecord("a text is not UTF-8"))?;
         }
+        let imported = (flags & HAS_IMPORTED_ID != 0).then(|| decode_imported_id(&mut from)).transpose()?;
         if !from.0.is_empty() {
             return Err(InvalidRecord("bytes follow its end"));
         }
-        Ok(Self { kind, flags, size, sequence, etag, texts })
+        Ok(Self { kind, flags, size, sequence, etag, texts, imported })
     }
 
     const fn has(&self, flag: u8) -> bool {
@@ -159,7 +170,8 @@ impl<'r> Stored<'r> {
     }
 
     fn version(&self) -> Option<VersionName> {
-        self.has(HAS_VERSION).then(|| version_name(VersionId(self.sequence), self.has(NULL_VERSION)))
+        let name = || version_name(VersionId(self.sequence), self.has(NULL_VERSION), self.imported);
+        self.has(HAS_VERSION).then(name)
     }
 }
 
@@ -219,7 +231,7 @@ pub(crate) fn tick_of(key: &[u8]) -> Result<Tick, InvalidRecord> {
 mod tests {
     use super::{EventFields, ObjectFields, decode, decode_head, encode, tick_of};
     use crate::types::event::{EventType, Tick};
-    use cairn_model::{Etag, VersionId, VersionName};
+    use cairn_model::{Etag, ImportedId, VersionId, VersionName};
     use proptest::prelude::*;
 
     const STORE: [u8; 16] = [7; 16];
@@ -231,6 +243,7 @@ mod tests {
             object: Some(ObjectFields {
                 key: "a/b",
                 version: Some((VersionId(0x0102), false)),
+                imported: None,
                 size: 5,
                 is_delete_marker: false,
                 etag: Some(Etag { md5: [9; 16], parts: 2 }),
@@ -274,6 +287,22 @@ mod tests {
         assert_eq!((head.bucket, head.key), ("photos", Some("a/b")));
         let of_bucket = EventFields { kind: EventType::BucketDeleted, object: None, ..fields() };
         assert!(decode(1, &encoded(&of_bucket), Tick(1), &STORE).expect("decodes").object.is_none());
+    }
+
+    #[test]
+    fn event_about_an_imported_version_has_its_id() {
+        let id = ImportedId::parse("7-f").expect("well-formed");
+        let of = |fields: EventFields<'static>| ObjectFields {
+            imported: Some(id),
+            ..fields.object.expect("an object")
+        };
+        let body = encoded(&EventFields { object: Some(of(fields())), ..fields() });
+        assert_eq!((body[1], &body[75..]), (0b111_1001, &b"\x037-f"[..]));
+        let event = decode(1, &body, Tick(1), &STORE).expect("decodes");
+        assert_eq!(event.object.expect("an object").version, Some(VersionName::Imported(id)));
+        for length in 75..body.len() {
+            assert!(decode_head(1, &body[..length]).is_err(), "{length}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! body, version 2 (integers little-endian)
 //! offset  size  what
 //! 0       1     form: 0 payload inline (in the record's tail), 1 payload in volumes, 2 delete marker, 3 parts
-//! 1       1     flags: bit 0 sealed, 1 null version, 2 locked; the others zero
+//! 1       1     flags: bit 0 sealed, 1 null version, 2 locked, 3 imported with an id; the others zero
 //! 2       1     checksum algorithms present, one bit each (bit n: algorithm number n, 0 to 7)
 //! 3       1     bit 0: what the checksums are of: 0 the object, 1 the checksums of its parts
 //!               bits 1 and 2: checksum algorithms 8 and 9 are present; the others zero
@@ -12,15 +12,16 @@
 //! 8       8     size of the payload in bytes
 //! 16      8     last modification, milliseconds since the Unix epoch
 //! 24      16    MD5 of the entity tag
-//! 40      8     sequence of the version
+//! 40      8     sequence of the version, or number of an imported one
 //! 48      4     length a of the attributes
 //! 52      a     attributes (`codec.rs`)
 //! 52+a    10    only when locked: the lock (`codec.rs`)
+//! ...     1+n   only when imported with an id: its length n, and the id
 //! ...     ...   forms 0 and 1: the payload (`codec.rs`)
 //!               form 2: nothing; size, entity tag and attributes are empty
 //!               form 3: 16 payload id, u64 upload, u16 number r of runs, r runs (u16 first part, u16 count, u64 size)
 //! ```
-//! Stores of format versions up to 9 had no algorithms above 4. Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
+//! Stores of format versions up to 9 had no algorithms above 4, and those up to 10 no imported versions. Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
 //!
 //! The head of 52 bytes comes first and has a fixed size, because it is all that a list needs. The payload comes last, because
 //! the size and the flags before it are needed to decode it.
@@ -29,14 +30,15 @@
 //! (`part_record.rs`). The runs hold their numbers and sizes. The payload id is used to pin all of them together.
 
 use crate::format::codec::{
-    Cursor, InvalidRecord, Payload, decode_attributes, decode_lock, encode_attributes, encode_lock,
+    Cursor, InvalidRecord, LOCK_BYTES, Payload, decode_attributes, decode_imported_id, decode_lock,
+    encode_attributes, encode_imported_id, encode_lock,
 };
 use crate::format::payload_id::PayloadId;
 use crate::limits::PART_NUMBER_MAX;
 use crate::types::object::{Attributes, ChecksumKind, ObjectInfo, PartRun, version_name};
 use crate::types::object_lock::ObjectLock;
 use crate::types::tags::Tags;
-use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName, usize_of};
+use cairn_model::{Etag, ImportedId, Timestamp, UploadId, VersionId, VersionName, usize_of};
 
 /// Version byte of the current form.
 pub(crate) const OBJECT_RECORD_VERSION: u8 = 2;
@@ -45,7 +47,8 @@ const FORM_PARTS: u8 = 3;
 const FLAG_SEALED: u8 = 1;
 const FLAG_NULL: u8 = 1 << 1;
 const FLAG_LOCKED: u8 = 1 << 2;
-const FLAGS: u8 = FLAG_SEALED | FLAG_NULL | FLAG_LOCKED;
+const FLAG_IMPORTED: u8 = 1 << 3;
+const FLAGS: u8 = FLAG_SEALED | FLAG_NULL | FLAG_LOCKED | FLAG_IMPORTED;
 const COMPOSITE: u8 = 1;
 /// The bits of algorithms 8 and 9, and where they begin.
 const HIGH_ALGORITHMS: u8 = 0b110;
@@ -74,6 +77,7 @@ pub(crate) struct RecordHead {
     pub(crate) checksum_kind: ChecksumKind,
     pub(crate) is_null: bool,
     pub(crate) is_delete_marker: bool,
+    pub(crate) imported: Option<ImportedId>,
 }
 
 /// A complete record.
@@ -84,17 +88,27 @@ pub(crate) struct ObjectRecord {
 }
 
 impl RecordHead {
-    /// Decodes the first 52 bytes of a body.
+    /// Decodes the first 52 bytes of a body, and the id of an imported version.
     pub(crate) fn decode(version: u8, body: &[u8]) -> Result<Self, InvalidRecord> {
-        Self::take(version, &mut Cursor(body)).map(|(head, ..)| head)
+        let mut from = Cursor(body);
+        let (mut head, _, flags) = Self::take(version, &mut from)?;
+        if flags & FLAG_IMPORTED != 0 {
+            let attributes = from.u32()?;
+            from.bytes(usize_of(attributes.into()))?;
+            if flags & FLAG_LOCKED != 0 {
+                from.bytes(LOCK_BYTES)?;
+            }
+            head.imported = Some(decode_imported_id(&mut from)?);
+        }
+        Ok(head)
     }
 
     /// Returns the version as clients name it.
     pub(crate) const fn version_name(&self) -> VersionName {
-        version_name(VersionId(self.sequence), self.is_null)
+        version_name(VersionId(self.sequence), self.is_null, self.imported)
     }
 
-    /// Head, form and flags.
+    /// Head without the id of an imported version, form and flags.
     fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8, u8), InvalidRecord> {
         let (known_flags, implied_flags) = match version {
             1 => (FLAG_SEALED, FLAG_NULL),
@@ -122,6 +136,7 @@ impl RecordHead {
             checksum_kind,
             is_null: flags & FLAG_NULL != 0,
             is_delete_marker: form == FORM_DELETE_MARKER,
+            imported: None,
         };
         Ok((head, form, flags))
     }
@@ -160,6 +175,7 @@ impl ObjectRecord {
             last_modified,
             version,
             is_null,
+            imported: None,
             attributes: Attributes::default(),
             encrypted: false,
             lock: Default::default(),
@@ -185,8 +201,10 @@ impl ObjectRecord {
         };
         let is_locked = info.lock != Default::default();
         let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
-        let flags =
-            flag(info.encrypted, FLAG_SEALED) | flag(info.is_null, FLAG_NULL) | flag(is_locked, FLAG_LOCKED);
+        let flags = flag(info.encrypted, FLAG_SEALED)
+            | flag(info.is_null, FLAG_NULL)
+            | flag(is_locked, FLAG_LOCKED)
+            | flag(info.imported.is_some(), FLAG_IMPORTED);
         let bits = info.attributes.checksums.iter().fold(0, |bits, (algorithm, _)| bits | algorithm.bit());
         let [low_bits, high_bits] = u16::to_le_bytes(bits);
         let kind = match info.attributes.checksum_kind {
@@ -207,6 +225,9 @@ impl ObjectRecord {
         out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
         if is_locked {
             encode_lock(out, &info.lock);
+        }
+        if let Some(id) = &info.imported {
+            encode_imported_id(out, id);
         }
         match &self.content {
             Content::Payload(payload) => {
@@ -235,6 +256,7 @@ impl ObjectRecord {
         let mut attributes = decode_attributes(&mut Cursor(attributes))?;
         attributes.checksum_kind = head.checksum_kind;
         let lock = if flags & FLAG_LOCKED != 0 { decode_lock(&mut from)? } else { Default::default() };
+        let imported = (flags & FLAG_IMPORTED != 0).then(|| decode_imported_id(&mut from)).transpose()?;
         let is_sealed = flags & FLAG_SEALED != 0;
         let mut parts = Vec::new();
         let content = match form {
@@ -256,6 +278,7 @@ impl ObjectRecord {
             last_modified: head.last_modified,
             version: VersionId(head.sequence),
             is_null: head.is_null,
+            imported,
             attributes,
             encrypted: is_sealed,
             lock,
@@ -309,7 +332,7 @@ mod tests {
     use crate::limits::{OBJECT_BYTES_MAX, PART_NUMBER_MAX, PAYLOAD_BYTES_MAX};
     use crate::types::object::{Attributes, ChecksumAlgorithm, ChecksumKind, ObjectInfo, PartRun};
     use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
-    use cairn_model::{Etag, Timestamp, UploadId, VersionId};
+    use cairn_model::{Etag, ImportedId, Timestamp, UploadId, VersionId};
     use proptest::prelude::*;
 
     const WRAPPED: WrappedKey = WrappedKey([4; 60]);
@@ -328,6 +351,7 @@ mod tests {
             attributes,
             encrypted: sealed.is_some(),
             is_null: false,
+            imported: None,
             lock: Default::default(),
             parts: Vec::new(),
         };
@@ -380,6 +404,19 @@ mod tests {
             assert_eq!((head.size, head.sequence, head.checksum_bits), (record.info.size, 77, 0b10));
             assert_eq!(decode_lock_of(2, &body).expect("decodes"), record.info.lock);
         }
+        let mut imported = of_parts();
+        imported.info.imported = ImportedId::parse("7-f");
+        imported.info.is_null = false;
+        let mut body = Vec::new();
+        imported.encode(&mut body).expect("encodes");
+        assert_eq!((body[1], &body[97..101]), (0b1100, &b"\x037-f"[..]));
+        assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), imported);
+        let head = RecordHead::decode(2, &body).expect("decodes");
+        assert_eq!(head.version_name(), imported.info.version_name());
+        assert_eq!(head.version_name().to_string(), "7-f");
+        assert_eq!(decode_lock_of(2, &body).expect("decodes"), imported.info.lock);
+        body[98] = b'/';
+        assert!(RecordHead::decode(2, &body).is_err() && ObjectRecord::decode(2, &body).is_err());
         let marker = ObjectRecord::delete_marker(VersionId(5), Timestamp(6), true);
         let mut body = Vec::new();
         marker.encode(&mut body).expect("encodes");

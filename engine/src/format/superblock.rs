@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// webhooks and lifecycle rules. Version 4 had no shares and embeds. Version 5 had no tags, version 6 no lifecycle
 /// rules with tags. Version 7 had no commit logs, version 8 no locations of buckets. Version 9 had only five checksum
 /// algorithms, no encryption of buckets, no restrictions of policies and no lifecycle rules about uploads.
-pub const FORMAT_VERSION: u32 = 10;
+pub const FORMAT_VERSION: u32 = 11;
 /// Folders of environments in the store that other crates create, each with the first format version whose stores have it: the
 /// audit trail, the directory of accounts, webhooks, shares and embeds.
 const FOREIGN_ENVIRONMENTS_SINCE: [(&str, u32); 4] =
@@ -321,9 +321,9 @@ mod tests {
     #[test]
     fn later_format_is_refused_with_its_version() {
         let folder = tempfile::tempdir().expect("a folder");
-        let later = r#"{"format_version": 11, "something": "else"}"#;
+        let later = r#"{"format_version": 12, "something": "else"}"#;
         std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
-        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 11, known: 10 })));
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 12, known: 11 })));
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
         let path = folder.path().join("superblock.json");
         let now = std::fs::read_to_string(&path).expect("reads");
-        let earlier = now.replace("\"format_version\": 10", "\"format_version\": 2");
+        let earlier = now.replace("\"format_version\": 11", "\"format_version\": 2");
         assert_ne!(now, earlier);
         std::fs::write(&path, &earlier).expect("writes");
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));

@@ -15,7 +15,7 @@ use crate::format::upload_record;
 use crate::limits::LIST_STEPS_MAX;
 use crate::list::merge::{Merge, common_prefix};
 use crate::slice::Slice;
-use crate::slice::lookup::null_version;
+use crate::slice::lookup::named_sequence;
 use crate::slice::tables::Tables;
 use crate::types::object::{
     ChecksumAlgorithm, ListObjects, ListPage, ListPosition, ListVersions, ListedObject, ListedVersion,
@@ -177,7 +177,7 @@ fn slice_of_key<'t>(
 
 /// The start of a page that continues after a version.
 ///
-/// If the version was a null version and has been removed, the page begins with the first version of the key: returning
+/// If the version was a null version or an imported one and has been removed, the page begins with the first version of the key: returning
 /// some versions twice is better than leaving some out.
 fn start_after_version(
     slices: &[Arc<Slice>],
@@ -187,10 +187,9 @@ fn start_after_version(
     name: VersionName,
 ) -> Result<Option<Vec<u8>>, EngineError> {
     let Some(versions) = keys::versions_of(bucket, key) else { return Ok(None) };
-    let sequence = match (name, slice_of_key(slices, txns, bucket, key)) {
-        (VersionName::Id(id), _) => Some(id.0),
-        (VersionName::Null, Some((txn, tables))) => null_version(txn, tables, &versions)?,
-        (VersionName::Null, None) => None,
+    let sequence = match slice_of_key(slices, txns, bucket, key) {
+        Some((txn, tables)) => named_sequence(txn, tables, &versions, name)?,
+        None => None,
     };
     Ok(Some(match sequence {
         // A key with a zero byte appended is its direct successor.

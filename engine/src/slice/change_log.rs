@@ -62,6 +62,7 @@ pub(crate) enum FollowedTable {
     Uploads,
     Parts,
     Assembled,
+    ImportedIds,
     NullVersions,
     /// Events. They belong to no bucket here: its id is given as 0.
     Events,
@@ -75,7 +76,8 @@ impl FollowedTable {
             Self::Objects => Some(Self::Uploads),
             Self::Uploads => Some(Self::Parts),
             Self::Parts => Some(Self::Assembled),
-            Self::Assembled => Some(Self::NullVersions),
+            Self::Assembled => Some(Self::ImportedIds),
+            Self::ImportedIds => Some(Self::NullVersions),
             Self::NullVersions => Some(Self::Events),
             Self::Events => Some(Self::Due),
             Self::Due => None,

@@ -5,6 +5,7 @@ use crate::format::extent::Extent;
 use crate::slice::staged::StagedPayload;
 use crate::types::bucket::Bucket;
 use crate::types::event::{Origin, Tick};
+use crate::types::import::{ImportOutcome, ImportedIdentity};
 use crate::types::lifecycle::{DayLength, RuleId, VersionRole};
 use crate::types::lifecycle_status::RuleCounts;
 use crate::types::object::{
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     PutPart(Box<PutPart>, Reply<PartInfo>),
     /// Makes an object of an upload's parts.
     CompleteUpload(Box<CompleteUpload>, Reply<CompleteOutcome>),
+    /// Writes a version of another store.
+    Import(Box<ImportVersion>, Reply<ImportOutcome>),
     /// Removes an upload with its parts.
     AbortUpload(Box<AbortUpload>, Reply<()>),
     /// Asks what the slice holds of the bucket with this id, after all earlier commands.
@@ -56,6 +59,10 @@ impl Command {
         match self {
             Self::Put(put, _) => Some(&put.payload),
             Self::PutPart(part, _) => Some(&part.payload),
+            Self::Import(import, _) => match &import.content {
+                ImportedContent::Payload { payload, .. } => Some(payload),
+                ImportedContent::Upload(_) | ImportedContent::DeleteMarker => None,
+            },
             _ => None,
         }
     }
@@ -88,6 +95,7 @@ impl Command {
             Self::CreateUpload(_, reply) => send(reply, error),
             Self::PutPart(_, reply) => send(reply, error),
             Self::CompleteUpload(_, reply) => send(reply, error),
+            Self::Import(_, reply) => send(reply, error),
             Self::ProbeContents(_, reply) => send(reply, error),
             Self::AbortFirstUpload(_, reply) => send(reply, error),
             Self::FreeOrphans(_, reply) => send(reply, error),
@@ -252,6 +260,39 @@ pub struct CompleteUpload {
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
     /// Conditions on the current object.
     pub condition: WriteCondition,
+    /// Who asked for it, and why.
+    pub origin: Origin,
+}
+
+/// The content of an imported version.
+pub enum ImportedContent {
+    /// A payload that has been written, with all its writes completed.
+    Payload {
+        /// The payload.
+        payload: Box<StagedPayload>,
+        /// Stored headers and tags, and checksums that have been verified.
+        attributes: Attributes,
+        /// Lock of the version. The bucket's default retention does not apply.
+        lock: ObjectLock,
+    },
+    /// All parts of an upload, with the attributes and the lock that the upload was begun with.
+    Upload(UploadId),
+    /// None: the version is a delete marker.
+    DeleteMarker,
+}
+
+/// A version of another store, which gets its place among the versions of its key by its date.
+pub struct ImportVersion {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// The key.
+    pub key: ObjectKey,
+    /// What makes it this version.
+    pub identity: ImportedIdentity,
+    /// Its content.
+    pub content: ImportedContent,
+    /// Whether storage events are written for it.
+    pub emits_events: bool,
     /// Who asked for it, and why.
     pub origin: Origin,
 }

@@ -37,8 +37,7 @@ pub(crate) fn find_version<'t>(
             let found = txn.first_at_or_after(tables.objects, &versions)?;
             found.filter(|(key, _)| key.starts_with(&versions)).map(|(_, stored)| stored)
         }
-        Some(VersionName::Id(id)) => txn.get(tables.objects, &keys::with_sequence(&versions, id.0))?,
-        Some(VersionName::Null) => match null_version(txn, tables, &versions)? {
+        Some(name) => match named_sequence(txn, tables, &versions, name)? {
             Some(sequence) => txn.get(tables.objects, &keys::with_sequence(&versions, sequence))?,
             None => None,
         },
@@ -64,6 +63,25 @@ pub(crate) fn name_object(error: EngineError, bucket: &Bucket, key: &ObjectKey) 
         EngineError::Corrupt(what) => EngineError::Corrupt(format!("{what} of {}/{key}", bucket.name)),
         other => other,
     }
+}
+
+/// Finds the sequence of the version that a client names. `None` if there is no such version. For an id of this store's form
+/// it is not decided yet whether its version exists.
+pub(crate) fn named_sequence(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    versions: &[u8],
+    name: VersionName,
+) -> Result<Option<u64>, EngineError> {
+    let Some(id) = name.imported_id() else { return null_version(txn, tables, versions) };
+    if let Some(entry) = txn.get(tables.imported_ids, &keys::with_imported_id(versions, &id))? {
+        let sequence = codec::decode_u64(entry.body);
+        return sequence
+            .map(Some)
+            .ok_or_else(|| EngineError::Corrupt("the place of an imported version".to_owned()));
+    }
+    // Clients cannot name an imported version by its number.
+    Ok(id.as_version().filter(|version| !version.is_imported()).map(|version| version.0))
 }
 
 /// Finds the sequence of the null version of a key.

@@ -6,6 +6,7 @@
 //! | `uploads` | `keys.rs` | `upload_record.rs` |
 //! | `parts` | `keys.rs` | `part_record.rs` |
 //! | `assembled` | the key that the upload had in `uploads`, once it is completed | u64, the sequence of the version made of its parts |
+//! | `imported_ids` | `keys.rs` | u64, the number of the imported version with this id |
 //! | `null_versions` | common prefix of the keys of a key's versions | u64, the sequence of its null version if that is not the newest |
 //! | `events` | u64 tick, big-endian | `event_record.rs` |
 //! | `due`, `due_state` | `due_record.rs` | `due_record.rs` |
@@ -39,6 +40,7 @@ pub(crate) struct Tables {
     pub(crate) uploads: Table,
     pub(crate) parts: Table,
     pub(crate) assembled: Table,
+    pub(crate) imported_ids: Table,
     pub(crate) null_versions: Table,
     pub(crate) events: Table,
     pub(crate) due: Table,
@@ -56,6 +58,7 @@ impl Tables {
             FollowedTable::Uploads => (self.uploads, UPLOAD_RECORD_VERSION),
             FollowedTable::Parts => (self.parts, PART_RECORD_VERSION),
             FollowedTable::Assembled => (self.assembled, SMALL_RECORD_VERSION),
+            FollowedTable::ImportedIds => (self.imported_ids, SMALL_RECORD_VERSION),
             FollowedTable::NullVersions => (self.null_versions, SMALL_RECORD_VERSION),
             FollowedTable::Events => (self.events, EVENT_RECORD_VERSION),
             FollowedTable::Due => (self.due, DUE_RECORD_VERSION),
@@ -92,6 +95,7 @@ pub(super) fn open_environment(
         uploads: table("uploads")?,
         parts: table("parts")?,
         assembled: table("assembled")?,
+        imported_ids: table("imported_ids")?,
         null_versions: table("null_versions")?,
         events: table("events")?,
         due: table("due")?,

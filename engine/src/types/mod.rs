@@ -5,6 +5,7 @@
 pub(crate) mod bucket;
 pub(crate) mod disk_state;
 pub(crate) mod event;
+pub(crate) mod import;
 pub(crate) mod lifecycle;
 pub(crate) mod lifecycle_status;
 pub(crate) mod object;

@@ -4,7 +4,7 @@ use crate::error::{EngineError, Precondition};
 use crate::types::event::Origin;
 use crate::types::object_lock::ObjectLock;
 use crate::types::tags::Tags;
-use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName};
+use cairn_model::{Etag, ImportedId, Timestamp, UploadId, VersionId, VersionName};
 use std::ops::Range;
 
 /// Checksum algorithms that clients may declare (AWS: "Checking object integrity").
@@ -119,6 +119,8 @@ pub struct ObjectInfo {
     pub version: VersionId,
     /// Whether it is the key's `null` version.
     pub is_null: bool,
+    /// The id that an imported version had before. The null version has none.
+    pub imported: Option<ImportedId>,
     /// Stored headers and checksums.
     pub attributes: Attributes,
     /// Whether the payload is encrypted at rest.
@@ -133,7 +135,7 @@ impl ObjectInfo {
     /// Returns the version as clients name it.
     #[must_use]
     pub const fn version_name(&self) -> VersionName {
-        version_name(self.version, self.is_null)
+        version_name(self.version, self.is_null, self.imported)
     }
 
     /// Returns the byte range of part `number`, or `None` if the object has no such part.
@@ -157,8 +159,16 @@ impl ObjectInfo {
 }
 
 /// Returns a version as clients name it.
-pub(crate) const fn version_name(version: VersionId, is_null: bool) -> VersionName {
-    if is_null { VersionName::Null } else { VersionName::Id(version) }
+pub(crate) const fn version_name(
+    version: VersionId,
+    is_null: bool,
+    imported: Option<ImportedId>,
+) -> VersionName {
+    match imported {
+        _ if is_null => VersionName::Null,
+        Some(id) => VersionName::Imported(id),
+        None => VersionName::Id(version),
+    }
 }
 
 /// The entity tags of an `If-Match` or `If-None-Match` header.
@@ -360,8 +370,8 @@ pub enum VersionPosition {
     AfterKey(Vec<u8>),
     /// After all keys that begin with this prefix.
     AfterPrefix(Vec<u8>),
-    /// After this version of this key, and before older ones. If a `null` version no longer exists, the page begins with the
-    /// key's newest version.
+    /// After this version of this key, and before older ones. If a `null` or imported version no longer exists, the page
+    /// begins with the key's newest version.
     AfterVersion(Vec<u8>, VersionName),
 }
 

@@ -137,6 +137,7 @@ impl Step<'_> {
             VersionName::Id(id) => id,
             // The sequence of a null delete marker is never compared.
             VersionName::Null => VersionId(0),
+            VersionName::Imported(id) => panic!("nothing was imported: {id:?}"),
         };
         self.model.write(key, id, None, ObjectLock::default());
         assert_eq!(outcome.version, self.held(key).versions.first().map(Version::name));

@@ -3,6 +3,7 @@
 //! Source: API Reference, CopyObject and UploadPartCopy.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::version::INVALID_ID;
 use crate::limits::REQUEST_PAYLOAD_BYTES_MAX;
 use crate::request::fields::Fields;
 use crate::request::target::Target;
@@ -39,7 +40,7 @@ impl CopySource {
             None => (text, None),
             Some((path, query)) => {
                 let version = query.strip_prefix("versionId=").and_then(VersionName::parse);
-                (path, Some(version.ok_or_else(|| invalid("Invalid version id specified"))?))
+                (path, Some(version.ok_or_else(|| invalid(INVALID_ID))?))
             }
         };
         let path = path.replace('+', "%20");
@@ -76,6 +77,9 @@ impl CopySource {
                 ErrorCode::InvalidRequest,
                 "The source of a copy request may not specifically refer to a delete marker by version id.",
             ),
+            EngineError::NoSuchVersion if self.version.is_some_and(|version| !version.is_expected()) => {
+                S3Error::invalid_argument_name(COPY_SOURCE, INVALID_ID)
+            }
             other => other.into(),
         })
     }
@@ -195,7 +199,7 @@ mod tests {
             ("photos/%", "InvalidArgument"),
             ("photos/%ff", "InvalidArgument"),
             ("photos/a?versionId=", "InvalidArgument"),
-            ("photos/a?versionId=x", "InvalidArgument"),
+            ("photos/a?versionId=%2F", "InvalidArgument"),
             ("photos/a?x=y", "InvalidArgument"),
             ("A/a", "InvalidBucketName"),
         ] {
@@ -219,6 +223,7 @@ mod tests {
             last_modified: Timestamp(784_111_777_500),
             version: VersionId(1),
             is_null: true,
+            imported: None,
             attributes: Attributes::default(),
             encrypted: false,
             lock: ObjectLock::default(),

@@ -17,6 +17,9 @@ pub(crate) const VERSION_HEADER: &str = "x-amz-version-id";
 /// The header that marks a delete marker.
 pub(crate) const MARKER_HEADER: &str = "x-amz-delete-marker";
 
+/// What AWS says of an id that no version can have.
+pub(crate) const INVALID_ID: &str = "Invalid version id specified";
+
 /// Returns the version that the request names; `None`: the current one.
 ///
 /// # Errors
@@ -31,11 +34,7 @@ pub(crate) fn requested(query: &Query<'_>) -> S3Result<Option<VersionName>> {
 /// `InvalidArgument`.
 pub(crate) fn parse(argument: &'static str, text: &str) -> S3Result<VersionName> {
     VersionName::parse(text).ok_or_else(|| {
-        let message = if text.is_empty() {
-            "Version id cannot be the empty string"
-        } else {
-            "Invalid version id specified"
-        };
+        let message = if text.is_empty() { "Version id cannot be the empty string" } else { INVALID_ID };
         S3Error::invalid_argument(argument, text, message)
     })
 }
@@ -73,7 +72,8 @@ pub(crate) fn subresource_error(
     read_error(error, requested, method)
 }
 
-/// Returns the error for a version that the engine could not return. `requested` is `None` for the current version.
+/// Returns the error for a version that the engine could not return. An id that only an imported version could have, and
+/// that none has, is answered like a malformed one. `requested` is `None` for the current version.
 pub(crate) fn read_error(error: EngineError, requested: Option<VersionName>, method: &Method) -> S3Error {
     match (error, requested) {
         (EngineError::DeleteMarker { version, .. }, None) => S3Error::new(ErrorCode::NoSuchKey)
@@ -87,6 +87,9 @@ pub(crate) fn read_error(error: EngineError, requested: Option<VersionName>, met
                 .header(MARKER_HEADER, "true")
                 .header(VERSION_HEADER, version.to_string())
                 .header("last-modified", http_date(last_modified.seconds()).to_string())
+        }
+        (EngineError::NoSuchVersion | EngineError::NoSuchKey, Some(version)) if !version.is_expected() => {
+            S3Error::invalid_argument(VERSION_ID, &version.to_string(), INVALID_ID)
         }
         (EngineError::NoSuchVersion | EngineError::NoSuchKey, Some(version)) => {
             S3Error::new(ErrorCode::NoSuchVersion).element("VersionId", version.to_string())
@@ -110,9 +113,16 @@ mod tests {
         assert_eq!(version("versionId=null").expect("ok"), Some(VersionName::Null));
         let ten = Some(VersionName::Id(VersionId(10)));
         assert_eq!(version("versionId=000000000000000a").expect("ok"), ten);
-        for raw in ["versionId", "versionId=", "versionId=x", "versionId=000000000000000A"] {
+        for raw in ["versionId", "versionId=", "versionId=%2F", "versionId=a+b"] {
             assert_eq!(version(raw).expect_err(raw).code(), "InvalidArgument");
         }
+        for raw in ["versionId=x", "versionId=000000000000000A"] {
+            let name = version(raw).expect("an imported version may have it");
+            let refused = read_error(EngineError::NoSuchVersion, name, &Method::GET);
+            assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"));
+        }
+        let uuid = version("versionId=2f6f7a1e-38a1-4f4a-9b43-5c2f8c7d1e00").expect("a UUID");
+        assert_eq!(read_error(EngineError::NoSuchVersion, uuid, &Method::GET).code(), "NoSuchVersion");
     }
 
     #[test]

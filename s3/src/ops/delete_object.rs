@@ -18,6 +18,9 @@ pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
     let options = DeleteOptions { version, condition, bypass_governance, origin };
     let mut reply = Reply::empty(StatusCode::NO_CONTENT);
     let deleted = match call.engine.delete_object(&bucket, &key, options).await {
+        Ok(outcome) if !outcome.existed && version.is_some_and(|name| !name.is_expected()) => {
+            return Err(version::read_error(EngineError::NoSuchVersion, version, call.head.method()));
+        }
         Ok(outcome) => outcome.version.or(version).map(|name| (name, outcome.is_delete_marker)),
         // A missing object need not be deleted, whatever the conditions.
         Err(EngineError::NoSuchKey | EngineError::NoSuchVersion) => version.map(|name| (name, false)),

@@ -156,6 +156,10 @@ fn deleted(
     condition: &WriteCondition,
 ) -> S3Result<Deleted> {
     match outcome {
+        // As for a malformed id: only an imported version could have this one.
+        Ok(DeleteOutcome { existed: false, .. }) if named.is_some_and(|name| !name.is_expected()) => {
+            Err(S3Error::from(ErrorCode::NoSuchVersion))
+        }
         Ok(DeleteOutcome { version, is_delete_marker, .. }) => {
             Ok(Deleted { version: version.or(named), is_delete_marker })
         }

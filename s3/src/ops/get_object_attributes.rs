@@ -198,6 +198,7 @@ mod tests {
                 last_modified: Timestamp(0),
                 version: VersionId(1),
                 is_null: true,
+                imported: None,
                 attributes: Attributes { checksums, checksum_kind, ..Attributes::default() },
                 encrypted: false,
                 lock: ObjectLock::default(),

@@ -13,7 +13,9 @@ use crate::ops::name_encoding::NameEncoding;
 use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
-use cairn_engine::{ListVersions, ListedVersion, VersionPosition, VersionsPage};
+use cairn_engine::{Bucket, EngineError, ListVersions, ListedVersion, VersionPosition, VersionsPage};
+use cairn_model::ObjectKey;
+use std::sync::Arc;
 
 const KEY_MARKER: &str = "key-marker";
 const VERSION_MARKER: &str = "version-id-marker";
@@ -33,6 +35,7 @@ struct ListRequest<'a> {
 pub(crate) fn list_object_versions(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
     let mut request = list_request(call.query, call.compatibility)?;
+    refuse_unknown_marker(call, &bucket, &request)?;
     let list = ListVersions {
         prefix: request.prefix.as_bytes(),
         delimiter: request.delimiter.map(str::as_bytes),
@@ -71,6 +74,25 @@ fn list_request<'a>(query: &'a Query<'_>, mode: Compatibility) -> S3Result<ListR
         after,
         encoding: NameEncoding::parse(query.get("encoding-type"), mode)?,
     })
+}
+
+/// Refuses the id of a version marker that only an imported version could have, if none has it, like a malformed one.
+fn refuse_unknown_marker(call: &Call<'_>, bucket: &Arc<Bucket>, request: &ListRequest<'_>) -> S3Result<()> {
+    let Some(VersionPosition::AfterVersion(_, name)) = &request.after else { return Ok(()) };
+    if name.is_expected() {
+        return Ok(());
+    }
+    let found = ObjectKey::parse(request.key_marker).is_ok_and(|key| {
+        match call.engine.head_object(bucket, &key, Some(*name)) {
+            Ok(_) | Err(EngineError::DeleteMarker { .. }) => true,
+            Err(_) => false,
+        }
+    });
+    if found {
+        Ok(())
+    } else {
+        Err(S3Error::invalid_argument(VERSION_MARKER, request.version_marker, version::INVALID_ID))
+    }
 }
 
 /// Returns the position of a key marker. A marker that is a common prefix of this list skips all keys with the prefix.
@@ -224,7 +246,7 @@ mod tests {
             "version-id-marker=null",
             "key-marker=&version-id-marker=null",
             "key-marker=a&version-id-marker=",
-            "key-marker=a&version-id-marker=x",
+            "key-marker=a&version-id-marker=%2F",
             "max-keys=-1",
             "encoding-type=x",
         ] {

@@ -40,6 +40,7 @@ pub(crate) fn made_object(call: &Call<'_>, bucket: &Bucket) -> Option<MadeObject
         last_modified,
         version: VersionId(0),
         is_null: true,
+        imported: None,
         attributes: Attributes { headers, ..Attributes::default() },
         encrypted: false,
         lock: ObjectLock::default(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, OpenStore,
+    AdminContext, AdminService, Capabilities, ImportRuns, ManagementCredentials, MetricSources, OpenStore,
     SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
@@ -64,6 +64,7 @@ struct Connections {
 #[derive(Clone)]
 struct ManagementState {
     verifications: Verifications,
+    imports: ImportRuns,
     readiness: SubsystemProbes,
     metrics: Arc<MetricSources>,
     /// The values of the settings that explanations of refusals name.
@@ -110,6 +111,7 @@ impl Shared {
             console: ConsoleState::new(settings, &subsystems.store, console_is_secure)?,
             management: ManagementState {
                 verifications: Verifications::default(),
+                imports: ImportRuns::default(),
                 readiness,
                 metrics: Arc::new(metrics),
                 setting_values: settings.values_of_refusing_settings().into(),
@@ -248,7 +250,8 @@ fn management_service(
     sessions: Option<Sessions>,
     shared: &Shared,
 ) -> Rc<AdminService> {
-    let ManagementState { verifications, readiness, metrics, setting_values } = shared.management.clone();
+    let ManagementState { verifications, imports, readiness, metrics, setting_values } =
+        shared.management.clone();
     let options = AdminContext {
         credentials: management_credentials(&shared.settings),
         readiness: Box::new(readiness),
@@ -256,6 +259,7 @@ fn management_service(
         sessions,
         throttle: shared.throttle.clone(),
         verifications,
+        imports,
         metrics,
         refused: shared.refused.clone(),
         setting_values,

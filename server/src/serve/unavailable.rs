@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ProbeFuture, Readiness, SubsystemState, Verifications, Waits,
+    AdminContext, AdminService, Capabilities, ImportRuns, ProbeFuture, Readiness, SubsystemState,
+    Verifications, Waits,
 };
 use cairn_engine::OpenError;
 use cairn_identity::CredentialThrottle;
@@ -102,6 +103,7 @@ async fn serve_planes(
         sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
+        imports: ImportRuns::default(),
         metrics: Arc::default(),
         refused: RefusedRequests::new(1),
         setting_values: Arc::default(),

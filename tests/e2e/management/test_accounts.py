@@ -260,11 +260,11 @@ def test_store_of_format_2_is_upgraded_once(own_store: Cairn):
     """The first start creates the folders of accounts, webhooks and links, and writes format 6 into the superblock."""
     assert own_store.stop() == 0
     superblock = own_store.data / "superblock.json"
-    superblock.write_text(superblock.read_text().replace('"format_version": 10', '"format_version": 2'))
+    superblock.write_text(superblock.read_text().replace('"format_version": 11', '"format_version": 2'))
     for added in ("identity", "webhooks", "sharing"):
         shutil.rmtree(own_store.data / added)
     own_store.start()
     account = create_account(own_store)
     own_store.restart()
     assert account.show()["name"] == account.name
-    assert '"format_version": 10' in superblock.read_text()
+    assert '"format_version": 11' in superblock.read_text()

@@ -530,12 +530,12 @@ def test_store_of_format_4_is_upgraded(make_store: Callable[..., Cairn]):
     store.s3.put("upgraded", "k", b"x", headers=PNG)
     assert store.stop() == 0
     superblock = store.data / "superblock.json"
-    superblock.write_text(superblock.read_text().replace('"format_version": 10', '"format_version": 4'))
+    superblock.write_text(superblock.read_text().replace('"format_version": 11', '"format_version": 4'))
     shutil.rmtree(store.data / "sharing")
     store.start()
     link = create(store, "share", "upgraded", "k")["share"]
     store.restart()
-    assert '"format_version": 10' in superblock.read_text()
+    assert '"format_version": 11' in superblock.read_text()
     assert expect(store.admin.get(f"/shares/{link['id']}"), 200) == link
     assert store.stop() == 0
     shutil.rmtree(store.data / "sharing")

@@ -83,9 +83,11 @@ mod tests {
         assert_eq!(read("key_marker=a"), Ok(Some(VersionPosition::AfterKey(b"a".to_vec()))));
         let version = VersionPosition::AfterVersion(b"a".to_vec(), VersionName::Null);
         assert_eq!(read("key_marker=a&version_id_marker=null"), Ok(Some(version)));
-        for wrong in
-            ["version_id_marker=null", "key_marker=a&version_id_marker=x", "key_marker=a&version_id_marker="]
-        {
+        for wrong in [
+            "version_id_marker=null",
+            "key_marker=a&version_id_marker=%2F",
+            "key_marker=a&version_id_marker=",
+        ] {
             assert_eq!(read(wrong).map_err(|error| error.code()), Err("INVALID_REQUEST"), "{wrong}");
         }
     }

@@ -28,6 +28,7 @@ pub(crate) use content::content;
 pub(crate) use copy::copy;
 pub(crate) use delete::delete;
 pub(crate) use delete_version::delete_version;
+pub(crate) use headers::stored_headers;
 pub(crate) use list::list;
 pub(crate) use list_uploads::list_uploads;
 pub(crate) use list_versions::list_versions;

@@ -31,6 +31,7 @@ pub(crate) async fn commit(engine: &Engine, put: PutObject) -> Result<Reply, Adm
         last_modified: Timestamp(0),
         version: VersionId(0),
         is_null: true,
+        imported: None,
         attributes: put.attributes.clone(),
         encrypted: put.payload.is_encrypted(),
         lock: put.lock,

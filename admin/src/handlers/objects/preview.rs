@@ -112,6 +112,7 @@ mod tests {
             last_modified: Timestamp(0),
             version: VersionId(1),
             is_null: true,
+            imported: None,
             attributes: Attributes { headers: headers.collect(), ..Attributes::default() },
             encrypted: false,
             lock: ObjectLock::default(),

@@ -99,6 +99,11 @@ const BUCKET_NAME: (u16, &str) = (400, "INVALID_BUCKET_NAME");
 const OBJECT: (u16, &str) = (404, "OBJECT_NOT_FOUND");
 const VERSION: (u16, &str) = (404, "VERSION_NOT_FOUND");
 
+const IMPORT_ID: QueryParameter = required::<Id>("import_id");
+const IMPORT: (u16, &str) = (404, "IMPORT_NOT_FOUND");
+const IMPORT_CONFLICT: (u16, &str) = (409, "IMPORT_CONFLICT");
+const STATE: (u16, &str) = (409, "INVALID_BUCKET_STATE");
+const UPLOAD: (u16, &str) = (404, "UPLOAD_NOT_FOUND");
 const QUOTA: (u16, &str) = (409, "QUOTA_EXCEEDED");
 const ACCOUNT: (u16, &str) = (404, "SERVICE_ACCOUNT_NOT_FOUND");
 const CREDENTIAL: (u16, &str) = (404, "CREDENTIAL_NOT_FOUND");
@@ -254,6 +259,23 @@ operations! {
     "copy_object", "objects": "Copies an object, or one version of it, with its metadata.";
     [], json_body::<CopyObject>() => [created::<ObjectRecord>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA, (409, "OBJECT_ALREADY_EXISTS")];
+    "begin_import", "imports": "Begins a run that imports versions of another store into a bucket.";
+    [], json_body::<BeginImport>() => [created::<BegunImport>()], [BUCKET_NAME, BUCKET];
+    "import_object", "imports": "Imports a version with its id, date and entity tag. The body is its content; headers, tags and lock are stored.";
+    [IMPORT_ID, required::<VersionId>("version_id"), required::<Time>("last_modified"), optional::<EntityTag>("etag"),
+     optional::<bool>("opaque_etag"), optional::<bool>("delete_marker"), optional::<UploadId>("upload_id")],
+    Some(RequestBody { content: Content::Bytes, is_required: false })
+        => [created::<ImportedVersion>(), ok::<ImportedVersion>()],
+        [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, IMPORT_CONFLICT, STATE, QUOTA, (411, "INVALID_REQUEST")];
+    "change_imported_object", "imports": "Changes tags, retention or legal hold of an imported version.";
+    [IMPORT_ID, required::<VersionId>("version_id")], json_body::<ChangeImported>() => [ok::<ImportedVersion>()],
+        [BUCKET_NAME, BUCKET, OBJECT, VERSION, IMPORT, IMPORT_CONFLICT, (409, "OBJECT_LOCK_NOT_ENABLED"), (403, "OBJECT_LOCKED")];
+    "begin_imported_upload", "imports": "Begins an upload whose parts will be an imported version.";
+    [IMPORT_ID], None => [created::<ImportedUpload>()], [BUCKET_NAME, BUCKET, IMPORT, (409, "OBJECT_LOCK_NOT_ENABLED")];
+    "import_part", "imports": "Writes a part of such an upload. The body is its content.";
+    [IMPORT_ID, required::<UploadId>("upload_id"), required::<u16>("part_number")],
+    Some(RequestBody { content: Content::Bytes, is_required: false })
+        => [ok::<ImportedPart>()], [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, (411, "INVALID_REQUEST")];
     "restore_object", "objects": "Restores an older version by writing a new version with its content.";
     [], json_body::<RestoreObject>()
         => [created::<ObjectRecord>()], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];

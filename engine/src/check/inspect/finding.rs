@@ -31,6 +31,8 @@ pub enum FindingKind {
     WrongSlice,
     /// A version or an upload has a sequence that the slice has not issued yet.
     SequenceBehind,
+    /// The id of an imported version does not lead to it, or leads to a version without this id.
+    ImportedIdMismatch,
     /// A null version is missing in the table of null versions, or an entry of the table refers to none.
     NullVersionMismatch,
     /// The due index lacks an entry of a version, or has one that does not match.
@@ -69,7 +71,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::SuperblockDamaged,
         Self::BucketDamaged,
         Self::BucketIdInvalid,
@@ -83,6 +85,7 @@ impl FindingKind {
         Self::VersionMismatch,
         Self::WrongSlice,
         Self::SequenceBehind,
+        Self::ImportedIdMismatch,
         Self::NullVersionMismatch,
         Self::DueIndexMismatch,
         Self::PartsMismatch,
@@ -119,6 +122,7 @@ impl FindingKind {
             Self::VersionMismatch => "version_mismatch",
             Self::WrongSlice => "wrong_slice",
             Self::SequenceBehind => "sequence_behind",
+            Self::ImportedIdMismatch => "imported_id_mismatch",
             Self::NullVersionMismatch => "null_version_mismatch",
             Self::DueIndexMismatch => "due_index_mismatch",
             Self::PartsMismatch => "parts_mismatch",

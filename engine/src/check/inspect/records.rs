@@ -46,7 +46,12 @@ pub(super) fn check_record(
             }
         }
     }
-    if version > facts.sequence {
+    let is_imported = record.info.version.is_imported();
+    if record.info.imported.is_some() != (is_imported && !record.info.is_null) {
+        let what = format!("version {version} has the number or the id of an imported version, but not both");
+        found(FindingKind::ImportedIdMismatch, what);
+    }
+    if !is_imported && version > facts.sequence {
         let what = format!(
             "version {version} in slice {}, which has issued sequences up to {}",
             facts.slice, facts.sequence

@@ -1,4 +1,4 @@
-//! Checks references between records: multipart objects, parts, completed uploads, null versions.
+//! Checks references between records: multipart objects, parts, completed uploads, imported and null versions.
 //!
 //! Each reference is compared with the other record in the same snapshot.
 
@@ -11,7 +11,7 @@ use crate::format::part_record::PartHead;
 use crate::slice::tables::Tables;
 use crate::types::object::ObjectInfo;
 use cairn_lmdb::{ReadTxn, Record};
-use cairn_model::UploadId;
+use cairn_model::{ImportedId, UploadId};
 
 /// The inconsistency, if there is one.
 type CheckResult = Result<Option<(FindingKind, &'static str)>, EngineError>;
@@ -88,6 +88,42 @@ pub(super) fn check_assembled(
     let object = ObjectRecord::decode(stored.version, stored.body)?;
     let leads = matches!(object.content, Content::Parts { upload: named, .. } if named == upload);
     if leads { Ok(None) } else { wrong }
+}
+
+/// Checks that the id of an imported version leads to it.
+pub(super) fn check_imported_id(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    key: &[u8],
+    id: &ImportedId,
+    version: u64,
+) -> CheckResult {
+    let versions = key.get(..keys::shared_length(key)).unwrap_or_default();
+    let entry = txn.get(tables.imported_ids, &keys::with_imported_id(versions, id))?;
+    let is_known = entry.and_then(|record| decode_u64(record.body)) == Some(version);
+    let what = "the id of an imported version does not lead to it";
+    Ok((!is_known).then_some((FindingKind::ImportedIdMismatch, what)))
+}
+
+/// Checks that an entry of the table of imported ids refers to a version with this id.
+pub(super) fn check_imported_entry(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    key: &[u8],
+    record: Record<'_>,
+) -> CheckResult {
+    let wrong =
+        Ok(Some((FindingKind::ImportedIdMismatch, "an imported id refers to no version with this id")));
+    let (Some((bucket, object, id)), Some(number)) = (keys::decode_imported_id(key), decode_u64(record.body))
+    else {
+        return wrong;
+    };
+    let Some(versions) = keys::versions_of(bucket, &object) else { return wrong };
+    let Some(stored) = txn.get(tables.objects, &keys::with_sequence(&versions, number))? else {
+        return wrong;
+    };
+    let is_of_id = RecordHead::decode(stored.version, stored.body)?.imported == Some(id);
+    if is_of_id { Ok(None) } else { wrong }
 }
 
 /// Checks that the table of null versions refers to a null version that is not the newest.

@@ -94,9 +94,12 @@ impl<'s> Report<'s> {
                 .and_then(|(upload, number)| of_upload(upload, &format!("part {number}: {detail}"))),
             FollowedTable::Due => DueKey::decode(encoded)
                 .map(|entry| (entry.bucket, Vec::new(), Some(entry.version), detail.to_owned())),
-            // The key of a version without its sequence. Any sequence makes it decodable.
-            FollowedTable::NullVersions => keys::decode(&keys::with_sequence(encoded, 0))
-                .map(|(bucket, key, _)| (bucket, key, None, detail.to_owned())),
+            FollowedTable::ImportedIds => keys::decode_imported_id(encoded).map(|(bucket, key, id)| {
+                (bucket, key, None, format!("imported version {}: {detail}", id.as_str()))
+            }),
+            FollowedTable::NullVersions => {
+                keys::decode_versions(encoded).map(|(bucket, key)| (bucket, key, None, detail.to_owned()))
+            }
             FollowedTable::Events => None,
         };
         let Some((bucket, key, version, detail)) = place else {

@@ -160,6 +160,9 @@ impl<'s> Scan<'s> {
             FollowedTable::Assembled => {
                 relations::check_assembled(txn, &self.slice.tables, entry.key, stored)
             }
+            FollowedTable::ImportedIds => {
+                relations::check_imported_entry(txn, &self.slice.tables, entry.key, stored)
+            }
             FollowedTable::NullVersions => {
                 relations::check_null_entry(txn, &self.slice.tables, entry.key, stored)
             }
@@ -214,6 +217,11 @@ impl<'s> Scan<'s> {
                 }
             }
             Content::DeleteMarker => {}
+        }
+        if let Some(id) = &info.imported
+            && let Some(found) = relations::check_imported_id(txn, tables, key, id, info.version.0)?
+        {
+            return Ok(Some(found));
         }
         if !is_newest
             && info.is_null

@@ -90,6 +90,24 @@ impl Batch<'_> {
         Ok(std::iter::once(own).chain(neighbour).collect())
     }
 
+    /// Changes the index for a version that is about to be written between two others, or at an end. Replaced versions are
+    /// already removed.
+    pub(super) fn index_version_between(
+        &mut self,
+        target: &TargetKey,
+        new: ChainedVersion,
+    ) -> Result<(), Failure> {
+        if !self.keeps_due_index(target) {
+            return Ok(());
+        }
+        let chain = self.chain(target);
+        let changes = chain.newer_than(&new.key).and_then(|newer| {
+            let older = chain.older_than(&new.key)?;
+            Self::changes_of_write(&chain, new, newer, older)
+        });
+        self.apply_role_changes(target, changes)
+    }
+
     /// Changes the index for a version that is about to be written as the newest. Replaced versions are already removed.
     /// `is_first`: the key had no version before.
     pub(super) fn index_version(
@@ -101,29 +119,36 @@ impl Batch<'_> {
         if !self.keeps_due_index(target) {
             return Ok(());
         }
-        let changes = self.changes_of_write(target, new, is_first);
+        let chain = self.chain(target);
+        // New keys are the most frequent case, and need no look at the table.
+        let older = if is_first { Ok(None) } else { chain.newest() };
+        let changes = older.and_then(|older| Self::changes_of_write(&chain, new, None, older));
         self.apply_role_changes(target, changes)
     }
 
+    /// Returns the changes for a version that is about to be written between these two.
     fn changes_of_write(
-        &self,
-        target: &TargetKey,
+        chain: &VersionChain<'_, impl Records>,
         new: ChainedVersion,
-        is_first: bool,
+        newer: Option<ChainedVersion>,
+        older: Option<ChainedVersion>,
     ) -> Result<Vec<RoleChange>, EngineError> {
-        let chain = self.chain(target);
-        // New keys are the most frequent case, and need no look at the table.
-        let below = if is_first { None } else { chain.newest()? };
-        let role = match (&below, new.is_delete_marker) {
-            (_, false) => Some((VersionRole::Current, new.last_modified)),
-            (None, true) => Some((VersionRole::LoneMarker, new.last_modified)),
-            (Some(_), true) => None,
+        let role = match (&newer, &older, new.is_delete_marker) {
+            (Some(newer), ..) => Some((VersionRole::Noncurrent, newer.last_modified)),
+            (None, _, false) => Some((VersionRole::Current, new.last_modified)),
+            (None, None, true) => Some((VersionRole::LoneMarker, new.last_modified)),
+            (None, Some(_), true) => None,
         };
         let mut changes = Vec::with_capacity(2);
-        if let Some(below) = below {
-            let before = chain.role_below(None, &below)?;
+        if let Some(older) = older {
+            let before = chain.role_below(newer.as_ref(), &older)?;
             let after = Some((VersionRole::Noncurrent, new.last_modified));
-            changes.push(RoleChange { version: below, before, after });
+            changes.push(RoleChange { version: older, before, after });
+        } else if let Some(newer) = newer {
+            // A marker that was alone is so no longer.
+            let before = chain.role_of(&newer)?;
+            let after = before.filter(|(role, _)| *role != VersionRole::LoneMarker);
+            changes.push(RoleChange { version: newer, before, after });
         }
         changes.push(RoleChange { version: new, before: None, after: role });
         Ok(changes)

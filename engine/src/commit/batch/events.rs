@@ -39,6 +39,7 @@ fn object_fields<'e>(key: &'e ObjectKey, info: &'e ObjectInfo, is_marker: bool) 
     ObjectFields {
         key: key.as_str(),
         version: Some((info.version, info.is_null)),
+        imported: info.imported,
         size: info.size,
         is_delete_marker: false,
         etag: (!is_marker).then_some(info.etag),
@@ -105,6 +106,7 @@ impl Batch<'_> {
         let object = ObjectFields {
             key: author.key.as_str(),
             version: None,
+            imported: None,
             size: 0,
             is_delete_marker: false,
             etag: None,

@@ -9,7 +9,7 @@ use crate::format::object_record::{Content, ObjectRecord};
 use crate::format::part_record::PartRecord;
 use crate::types::bucket::{Bucket, BucketState};
 use crate::types::object::ObjectInfo;
-use cairn_model::{ObjectKey, VersionId, VersionName};
+use cairn_model::{ImportedId, ObjectKey, VersionId, VersionName};
 use std::sync::Arc;
 
 /// A key in a bucket that accepts changes.
@@ -114,17 +114,35 @@ impl Batch<'_> {
         target: &TargetKey,
         name: VersionName,
     ) -> Result<Option<FoundVersion>, EngineError> {
-        match name {
-            VersionName::Id(id) => {
-                // Clients cannot name the null version by an id.
-                Ok(self.version_with_id(target, id)?.filter(|found| !found.record.info.is_null))
-            }
-            VersionName::Null => match self.newest(target)? {
-                Some(newest) if newest.record.info.is_null => Ok(Some(newest)),
-                Some(_) => self.older_null_version(target),
-                None => Ok(None),
-            },
+        let Some(id) = name.imported_id() else { return self.null_version(target) };
+        if let Some(imported) = self.imported_version(target, &id)? {
+            return Ok(Some(imported));
         }
+        // Clients cannot name the null version, or an imported one, by its number.
+        let Some(id) = id.as_version().filter(|id| !id.is_imported()) else { return Ok(None) };
+        Ok(self.version_with_id(target, id)?.filter(|found| !found.record.info.is_null))
+    }
+
+    /// Finds the null version, wherever it is.
+    pub(super) fn null_version(&self, target: &TargetKey) -> Result<Option<FoundVersion>, EngineError> {
+        match self.newest(target)? {
+            Some(newest) if newest.record.info.is_null => Ok(Some(newest)),
+            Some(_) => self.older_null_version(target),
+            None => Ok(None),
+        }
+    }
+
+    /// Finds the version that was imported with this id.
+    pub(super) fn imported_version(
+        &self,
+        target: &TargetKey,
+        id: &ImportedId,
+    ) -> Result<Option<FoundVersion>, EngineError> {
+        let key = keys::with_imported_id(&target.versions, id);
+        let Some(entry) = self.txn.get(self.slice.tables.imported_ids, &key)? else { return Ok(None) };
+        let corrupt = || EngineError::Corrupt("the place of an imported version".to_owned());
+        let number = codec::decode_u64(entry.body).ok_or_else(corrupt)?;
+        self.version_with_id(target, VersionId(number))?.ok_or_else(corrupt).map(Some)
     }
 
     /// Reads the parts of a version; none if it is not made of parts.

@@ -1,7 +1,7 @@
 //! One batch of commands, committed in one transaction.
 //!
 //! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
-//! (objects and versions), `version_changes.rs` (their metadata) and `uploads.rs`. They use `lookup.rs` to read, `records.rs` to change records
+//! (objects and versions), `version_changes.rs` (their metadata), `uploads.rs` and `imports.rs`. They use `lookup.rs` to read, `records.rs` to change records
 //! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events. `effects.rs` is what follows the commit.
 //!
 //! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
@@ -15,6 +15,7 @@ mod due_index;
 mod effects;
 mod events;
 mod expire;
+mod imports;
 mod lookup;
 mod quota;
 mod records;
@@ -143,6 +144,10 @@ impl<'s> Batch<'s> {
             }
             Command::CompleteUpload(complete, reply) => {
                 let outcome = self.complete_upload(*complete);
+                self.complete(outcome, reply)
+            }
+            Command::Import(import, reply) => {
+                let outcome = self.import(*import);
                 self.complete(outcome, reply)
             }
             Command::AbortUpload(abort, reply) => {

@@ -129,7 +129,7 @@ impl Batch<'_> {
         Ok(parts.iter().map(|part| part.record.info.size).sum())
     }
 
-    fn remove_upload(&mut self, target: &TargetKey, key: &[u8]) -> Result<(), Failure> {
+    pub(super) fn remove_upload(&mut self, target: &TargetKey, key: &[u8]) -> Result<(), Failure> {
         self.unindex_upload(target, key)?;
         let accounting = Accounting { counts: Usage::ONE_UPLOAD, ..Accounting::NOTHING };
         self.remove_record(&target.bucket, FollowedTable::Uploads, key, accounting)
@@ -165,7 +165,7 @@ impl Batch<'_> {
         complete.condition.check(current_object(newest.as_ref()))?;
         if let (Some(upload), Some(newest)) = (complete.condition.unchanged_since, &newest) {
             // Uploads and versions have their numbers from one sequence.
-            if newest.record.info.version.0 > upload.0 {
+            if newest.record.info.version > VersionId(upload.0) {
                 return Err(EngineError::Conflict.into());
             }
         }
@@ -197,7 +197,7 @@ impl Batch<'_> {
     }
 
     /// Returns the facts of the version that is made of `parts`.
-    fn completed_info(
+    pub(super) fn completed_info(
         &self,
         target: &TargetKey,
         upload: NewUpload,
@@ -219,7 +219,7 @@ impl Batch<'_> {
         })
     }
 
-    fn upload_at(&self, key: &[u8], id: UploadId) -> Result<Option<UploadInfo>, EngineError> {
+    pub(super) fn upload_at(&self, key: &[u8], id: UploadId) -> Result<Option<UploadInfo>, EngineError> {
         let Some(record) = self.txn.get(self.slice.tables.uploads, key)? else { return Ok(None) };
         Ok(Some(upload_record::decode(record.version, record.body, id)?))
     }
@@ -231,6 +231,17 @@ impl Batch<'_> {
         let version = codec::decode_u64(entry.body).ok_or_else(corrupt)?;
         let found = self.version_with_id(target, VersionId(version))?.ok_or_else(corrupt)?;
         Ok(Some(found.record))
+    }
+
+    /// Reads the heads of an upload's parts, in order of their numbers.
+    pub(super) fn heads_of_upload(&self, upload: &[u8]) -> Result<Vec<PartHead>, EngineError> {
+        let mut heads = Vec::new();
+        for item in self.txn.scan(self.slice.tables.parts, upload)? {
+            let (key, stored) = item?;
+            let Some((_, number)) = keys::decode_part(key).filter(|(of, _)| *of == upload) else { break };
+            heads.push(PartHead::decode(stored.version, stored.body, number)?);
+        }
+        Ok(heads)
     }
 
     /// Divides the parts of an upload into those that a completion names and the others.
@@ -262,7 +273,7 @@ impl Batch<'_> {
     }
 
     /// Removes the parts of a completed upload from the usage of unfinished uploads. They count for the new version now.
-    fn count_as_completed(&mut self, target: &TargetKey, upload: &[u8], parts: &[PartHead]) {
+    pub(super) fn count_as_completed(&mut self, target: &TargetKey, upload: &[u8], parts: &[PartHead]) {
         if self.slice.faults.has(Flaw::CountAssembledParts) {
             return;
         }
@@ -288,7 +299,7 @@ fn outcome_of(record: &ObjectRecord) -> CompleteOutcome {
     CompleteOutcome { put: PutOutcome { version, is_null, last_modified, replaced: false }, etag, encrypted }
 }
 
-fn random_payload_id() -> Result<PayloadId, EngineError> {
+pub(super) fn random_payload_id() -> Result<PayloadId, EngineError> {
     let mut id = [0u8; 16];
     getrandom::fill(&mut id)
         .map_err(|error| EngineError::Io(format!("random numbers are not available: {error}")))?;
@@ -311,7 +322,7 @@ fn runs(parts: impl Iterator<Item = (u16, u64)>) -> Vec<PartRun> {
 ///
 /// # Errors
 /// [`EngineError::PayloadTooLarge`].
-fn total(mut sizes: impl Iterator<Item = u64>) -> Result<u64, EngineError> {
+pub(super) fn total(mut sizes: impl Iterator<Item = u64>) -> Result<u64, EngineError> {
     let size = sizes.try_fold(0u64, u64::checked_add).filter(|size| *size <= OBJECT_BYTES_MAX);
     size.ok_or(EngineError::PayloadTooLarge)
 }

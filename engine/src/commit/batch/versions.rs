@@ -25,8 +25,8 @@ use crate::types::object::{DeleteOptions, DeleteOutcome, ObjectInfo, PutOutcome,
 use cairn_model::{Timestamp, UploadId, VersionId, VersionName};
 
 /// A version that is to be removed, with the parts that it is made of.
-struct Removal {
-    found: FoundVersion,
+pub(super) struct Removal {
+    pub(super) found: FoundVersion,
     parts: Vec<FoundPart>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Written {
 
 impl Removal {
     /// Returns all extents that the version and its parts own.
-    fn extents(&self) -> Vec<Extent> {
+    pub(super) fn extents(&self) -> Vec<Extent> {
         let own = match &self.found.record.content {
             Content::Payload(payload) => payload.owned().collect(),
             Content::Parts { .. } | Content::DeleteMarker => Vec::new(),
@@ -63,7 +63,7 @@ impl Removal {
 }
 
 /// Returns what a key counts for against the quota if this is its newest version.
-fn quota_usage(newest: Option<&ObjectRecord>) -> QuotaUsage {
+pub(super) fn quota_usage(newest: Option<&ObjectRecord>) -> QuotaUsage {
     match newest {
         Some(record) if !record.is_delete_marker() => QuotaUsage { objects: 1, bytes: record.info.size },
         _ => QuotaUsage::default(),
@@ -291,7 +291,7 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// [`EngineError::ObjectLocked`] if the version's lock forbids the removal.
-    fn plan_removal(
+    pub(super) fn plan_removal(
         &self,
         target: &TargetKey,
         found: FoundVersion,
@@ -307,12 +307,20 @@ impl Batch<'_> {
     }
 
     /// Removes the records of a version. Its extents must have been marked free. Returns the version's facts.
-    fn remove_version(&mut self, target: &TargetKey, removal: Removal) -> Result<ObjectInfo, Failure> {
+    pub(super) fn remove_version(
+        &mut self,
+        target: &TargetKey,
+        removal: Removal,
+    ) -> Result<ObjectInfo, Failure> {
         let extents = removal.extents();
         let Removal { found, parts } = removal;
         self.unindex_version(target, &found)?;
         let accounting = Accounting::of_version(&found.record);
         self.remove_record(&target.bucket, FollowedTable::Objects, &found.key, accounting)?;
+        if let Some(id) = &found.record.info.imported {
+            let key = keys::with_imported_id(&target.versions, id);
+            self.remove_record(&target.bucket, FollowedTable::ImportedIds, &key, Accounting::NOTHING)?;
+        }
         match found.record.content {
             Content::DeleteMarker => {}
             Content::Payload(payload) => {
@@ -346,7 +354,11 @@ impl Batch<'_> {
         self.remove_record(&target.bucket, FollowedTable::Assembled, &key, Accounting::NOTHING)
     }
 
-    fn insert_null_entry(&mut self, target: &TargetKey, version: VersionId) -> Result<(), Failure> {
+    pub(super) fn insert_null_entry(
+        &mut self,
+        target: &TargetKey,
+        version: VersionId,
+    ) -> Result<(), Failure> {
         if self.slice.faults.has(Flaw::ForgetNullVersions) {
             return Ok(());
         }
@@ -356,7 +368,7 @@ impl Batch<'_> {
         self.insert_record(&target.bucket, table, key, bytes, Accounting::NOTHING)
     }
 
-    fn remove_null_entry(&mut self, target: &TargetKey) -> Result<(), Failure> {
+    pub(super) fn remove_null_entry(&mut self, target: &TargetKey) -> Result<(), Failure> {
         let table = FollowedTable::NullVersions;
         self.remove_record(&target.bucket, table, &target.versions, Accounting::NOTHING)
     }

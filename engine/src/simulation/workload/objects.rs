@@ -143,7 +143,8 @@ impl Workload {
         let created = |outcome: &crate::types::object::DeleteOutcome| match outcome.version {
             Some(VersionName::Id(id)) => (id.0, false),
             Some(VersionName::Null) => (self.newest(key).0, true),
-            None => (0, true),
+            // Its own name is new, and no import's.
+            Some(VersionName::Imported(_)) | None => (0, true),
         };
         let outcome = self.change(key, Change::Delete, deleted, created).await;
         let existed = before.map(|state| state.current().is_some());

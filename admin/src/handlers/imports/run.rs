@@ -1,0 +1,61 @@
+//! Runs of imports: `POST /api/v1/buckets/{bucket}/imports`, and what all other requests name.
+
+use std::sync::Arc;
+
+use cairn_api::{BeginImport, BegunImport};
+use cairn_engine::Bucket;
+use cairn_model::ObjectKey;
+use http::StatusCode;
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::import_runs::ImportRun;
+use crate::reply::Reply;
+use crate::request::query::Parameters;
+
+/// Bytes of the longest description of a source.
+const SOURCE_BYTES_MAX: usize = 1024;
+const IMPORT_ID: &str = "import_id";
+
+/// A request of a run about one key.
+pub(super) struct Import {
+    pub(super) run: ImportRun,
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) key: ObjectKey,
+    pub(super) parameters: Parameters,
+}
+
+impl Import {
+    /// Reads bucket, key and run of a request. Besides `import_id`, only the `known` parameters are allowed.
+    pub(super) fn of(call: &Call<'_, '_>, known: &[&str]) -> Result<Self, AdminError> {
+        let parameters = call.parameters(&[&[IMPORT_ID], known].concat())?;
+        let (bucket, key) = (call.bucket()?, call.key()?);
+        let id = parameters.text(IMPORT_ID).ok_or_else(|| required(IMPORT_ID))?;
+        let run = call.context.imports.get(&bucket, id)?;
+        Ok(Self { run, bucket, key, parameters })
+    }
+
+    /// Returns the value of a parameter that must be given.
+    pub(super) fn required(&self, name: &str) -> Result<&str, AdminError> {
+        self.parameters.text(name).ok_or_else(|| required(name))
+    }
+}
+
+fn required(name: &str) -> AdminError {
+    AdminError::invalid(format!("the query parameter {name} is required"))
+}
+
+/// `POST /api/v1/buckets/{bucket}/imports`: begins a run.
+pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let bucket = call.bucket()?;
+    let BeginImport { source, events } = call.json().await?;
+    if source.is_empty() || source.len() > SOURCE_BYTES_MAX || source.chars().any(char::is_control) {
+        let message =
+            format!("source: must be 1 to {SOURCE_BYTES_MAX} bytes of text without control characters");
+        return Err(AdminError::invalid(message));
+    }
+    let id = call.context.imports.begin(&bucket, events)?;
+    let detail = format!("from {source}{}", if events { ", with storage events" } else { "" });
+    Ok(Reply::json(StatusCode::CREATED, &BegunImport { import_id: id.to_string().into() })?.detail(detail))
+}

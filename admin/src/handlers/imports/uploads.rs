@@ -1,0 +1,54 @@
+//! `POST` and `PUT /api/v1/buckets/{bucket}/imported-uploads/{key}`: the parts of an imported version.
+//!
+//! They are the engine's multipart uploads. Parts of the sizes that they had at the source give the same entity tag.
+
+use std::rc::Rc;
+
+use cairn_api::{ImportedPart, ImportedUpload};
+use cairn_engine::limits::PART_NUMBER_MAX;
+use cairn_engine::{NewUpload, ObjectLock, PutPart};
+use cairn_model::UploadId;
+use http::StatusCode;
+
+use super::headers;
+use super::run::Import;
+use super::version::UPLOAD_ID;
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::handlers::objects::{declared_size, receive, write_error};
+use crate::reply::Reply;
+
+const PART_NUMBER: &str = "part_number";
+
+/// Begins an upload.
+pub(crate) async fn begin_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let Import { bucket, key, .. } = Import::of(&call, &[])?;
+    let (attributes, lock) = headers::of_version(call.head)?;
+    if lock != ObjectLock::default() && !bucket.settings().object_lock {
+        return Err(AdminError::ObjectLockNotEnabled);
+    }
+    call.no_body().await?;
+    let new = NewUpload { attributes, lock, checksum: None };
+    let begun = call.engine()?.create_upload(&bucket, &key, new).await.map_err(write_error)?;
+    Reply::json(StatusCode::CREATED, &ImportedUpload { upload_id: begun.id.to_string().into() })
+}
+
+/// Writes a part. It replaces an earlier one with the same number.
+pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let import = Import::of(&call, &[UPLOAD_ID, PART_NUMBER])?;
+    let upload = UploadId::parse(import.required(UPLOAD_ID)?).ok_or(AdminError::UploadNotFound)?;
+    import.required(PART_NUMBER)?;
+    let number = import.parameters.number(PART_NUMBER, 1..=PART_NUMBER_MAX.into())?;
+    let number = number.and_then(|number| u16::try_from(number).ok()).ok_or(AdminError::Internal)?;
+    let size = declared_size(call.head)?;
+    let engine = Rc::clone(call.engine()?);
+    // Before the body is read: the part of an upload that does not exist would be refused.
+    engine.upload(&import.bucket, &import.key, upload)?;
+    // Only tests have no connection.
+    let body = call.body.take().ok_or(AdminError::Internal)?;
+    let payload = receive(&engine, body, (&import.bucket, &import.key), size, true).await?;
+    call.authenticate_again()?;
+    let Import { bucket, key, .. } = import;
+    let put = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum: None }).await;
+    Reply::json(StatusCode::OK, &ImportedPart { etag: put.map_err(write_error)?.etag().to_string().into() })
+}

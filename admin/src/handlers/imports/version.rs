@@ -1,0 +1,125 @@
+//! `PUT /api/v1/buckets/{bucket}/imported-objects/{key}`: imports one version or delete marker.
+
+use std::rc::Rc;
+
+use cairn_api::{ImportOutcome as Outcome, ImportedVersion};
+use cairn_engine::{Cause, Engine, ImportOutcome, ImportVersion, ImportedContent, ImportedIdentity};
+use cairn_model::{Etag, UploadId, VersionId, VersionName};
+use http::StatusCode;
+
+use super::headers;
+use super::run::Import;
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::handlers::objects::{declared_size, receive, write_error};
+use crate::reply::Reply;
+use crate::request::query::Parameters;
+
+const VERSION_ID: &str = "version_id";
+const LAST_MODIFIED: &str = "last_modified";
+const ETAG: &str = "etag";
+const OPAQUE_ETAG: &str = "opaque_etag";
+const DELETE_MARKER: &str = "delete_marker";
+pub(super) const UPLOAD_ID: &str = "upload_id";
+
+pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let known = [VERSION_ID, LAST_MODIFIED, ETAG, OPAQUE_ETAG, DELETE_MARKER, UPLOAD_ID];
+    let import = Import::of(&call, &known)?;
+    let identity = identity(&import)?;
+    let engine = Rc::clone(call.engine()?);
+    let upload = import.parameters.text(UPLOAD_ID);
+    let content = match (flag(&import.parameters, DELETE_MARKER)?, upload) {
+        (true, Some(_)) => return Err(AdminError::invalid("a delete marker has no upload")),
+        (true, None) => {
+            call.no_body().await?;
+            if identity.etag.is_some() {
+                return Err(AdminError::invalid("a delete marker has no entity tag"));
+            }
+            ImportedContent::DeleteMarker
+        }
+        (false, Some(upload)) => {
+            call.no_body().await?;
+            ImportedContent::Upload(UploadId::parse(upload).ok_or(AdminError::UploadNotFound)?)
+        }
+        (false, None) => {
+            let size = declared_size(call.head)?;
+            let (attributes, lock) = headers::of_version(call.head)?;
+            if exists(&engine, &import, &identity, size) {
+                // The commit decides for the others. This check avoids the transfer of a body that changes nothing.
+                return answer(Outcome::Unchanged);
+            }
+            // Only tests have no connection.
+            let body = call.body.take().ok_or(AdminError::Internal)?;
+            let is_checked = identity.etag.is_some() && !identity.is_etag_opaque;
+            let payload = receive(&engine, body, (&import.bucket, &import.key), size, is_checked).await?;
+            if is_checked && payload.md5().map(Etag::single) != identity.etag {
+                return Err(AdminError::invalid(
+                    "the body does not have this entity tag; set opaque_etag if it is no MD5",
+                ));
+            }
+            call.authenticate_again()?;
+            ImportedContent::Payload { payload: Box::new(payload), attributes, lock }
+        }
+    };
+    let Import { run, bucket, key, .. } = import;
+    let (emits_events, origin) = (run.emits_events, call.origin(Cause::Request));
+    let import = ImportVersion { bucket, key, identity, content, emits_events, origin };
+    answer(match engine.import_version(import).await.map_err(write_error)? {
+        ImportOutcome::Created => Outcome::Created,
+        ImportOutcome::Replaced => Outcome::Replaced,
+        ImportOutcome::Unchanged => Outcome::Unchanged,
+        ImportOutcome::Kept => Outcome::Kept,
+    })
+}
+
+/// Makes the response.
+pub(super) fn answer(outcome: Outcome) -> Result<Reply, AdminError> {
+    let is_new = matches!(outcome, Outcome::Created | Outcome::Replaced);
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Reply::json(status, &ImportedVersion { outcome })
+}
+
+/// Parses the version that a request names: `null`, or the id that it had before.
+pub(super) fn version_name(import: &Import) -> Result<VersionName, AdminError> {
+    VersionName::parse(import.required(VERSION_ID)?).ok_or_else(|| {
+        AdminError::invalid("version_id: must be null, or 1 to 64 characters of A-Z a-z 0-9 . _ -")
+    })
+}
+
+fn identity(import: &Import) -> Result<ImportedIdentity, AdminError> {
+    let id = version_name(import)?.imported_id();
+    import.required(LAST_MODIFIED)?;
+    let last_modified = import.parameters.time(LAST_MODIFIED)?;
+    let last_modified = last_modified.filter(|time| VersionId::imported_at(time.0).is_some());
+    let last_modified =
+        last_modified.ok_or_else(|| AdminError::invalid("last_modified: must be from 1970 to 2248"))?;
+    let etag = import.parameters.text(ETAG).map(|text| {
+        let form =
+            "etag: must be 32 hexadecimal digits, and a dash and the number of parts if there were any";
+        Etag::parse(text).ok_or_else(|| AdminError::invalid(form))
+    });
+    let (etag, is_etag_opaque) = (etag.transpose()?, flag(&import.parameters, OPAQUE_ETAG)?);
+    if is_etag_opaque && etag.is_none() {
+        return Err(AdminError::invalid("opaque_etag: needs an etag"));
+    }
+    Ok(ImportedIdentity { id, last_modified, etag, is_etag_opaque })
+}
+
+fn flag(parameters: &Parameters, name: &str) -> Result<bool, AdminError> {
+    match parameters.text(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(AdminError::invalid(format!("{name}: must be true or false"))),
+    }
+}
+
+/// Returns whether the version is there already, as far as its size, date and entity tag say.
+fn exists(engine: &Engine, import: &Import, identity: &ImportedIdentity, size: u64) -> bool {
+    let found = engine.head_object(&import.bucket, &import.key, Some(identity.version_name()));
+    let is_same = |info: &cairn_engine::ObjectInfo| {
+        info.version.is_imported()
+            && (info.size, info.last_modified, Some(info.etag))
+                == (size, identity.last_modified, identity.etag)
+    };
+    found.is_ok_and(|info| is_same(&info))
+}
