@@ -55,7 +55,7 @@ impl BucketReader<'_> {
                 return Err(list_mismatch(format!("the list marks the wrong version of {key} as latest")));
             }
             let version = self.version(&listed).await?;
-            if state.versions.insert(listed.object.version.0, version).is_some() {
+            if state.versions.insert(listed.object.version, version).is_some() {
                 return Err(list_mismatch(format!("the list has a version of {} twice", listed.object.key)));
             }
         }

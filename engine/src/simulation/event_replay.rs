@@ -6,10 +6,11 @@
 use crate::simulation::bucket_contents::Contents;
 use crate::simulation::buckets::BUCKETS;
 use crate::simulation::history::BucketKey;
+use crate::simulation::key_state::name_of;
 use crate::simulation::violation::{Violation, ViolationKind};
 use crate::store::Store;
 use crate::types::event::{EventQuery, EventType, StorageEvent};
-use cairn_model::{Etag, VersionId, VersionName};
+use cairn_model::Etag;
 use std::collections::BTreeMap;
 
 /// The versions with a payload of each key, by their names.
@@ -64,8 +65,7 @@ fn versions_of(contents: &Contents) -> Versions {
     for (key, state) in contents {
         for (sequence, version) in &state.versions {
             let Some(content) = &version.content else { continue };
-            let name =
-                if version.is_null { VersionName::Null } else { VersionName::Id(VersionId(*sequence)) };
+            let name = name_of(*sequence, version);
             held.entry(key.clone()).or_default().insert(name.to_string(), content.etag);
         }
     }

@@ -93,7 +93,7 @@ impl History {
         let history = self.keys.get(key)?;
         let held = history.acknowledged.versions.values().filter_map(|version| version.content.as_ref());
         let in_flight = history.in_flight.values().filter_map(|in_flight| match &in_flight.change {
-            Change::Write { content, .. } => Some(content),
+            Change::Write { content, .. } | Change::Import(_, content) => Some(content),
             _ => None,
         });
         held.chain(in_flight).find(|content| content.etag == etag).cloned()

@@ -1,9 +1,10 @@
 //! A model of one key: its versions, locks and uploads, and what each change does to them.
 
+use crate::simulation::buckets::StoppedClock;
 use crate::types::bucket::{Usage, Versioning};
 use crate::types::object::PartRun;
 use crate::types::object_lock::ObjectLock;
-use cairn_model::Etag;
+use cairn_model::{Etag, ImportedId, Timestamp, VersionId, VersionName};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ pub(crate) type Parts = BTreeMap<u16, ([u8; 16], Arc<Vec<u8>>)>;
 /// The state of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyState {
-    /// By sequence.
-    pub(crate) versions: BTreeMap<u64, Version>,
+    /// By sequence, or number of an imported version.
+    pub(crate) versions: BTreeMap<VersionId, Version>,
     /// By id.
     pub(crate) uploads: BTreeMap<u64, Parts>,
 }
@@ -51,10 +52,12 @@ pub(crate) enum Change {
     },
     /// Deletes the current object; creates a delete marker when the bucket has versioning.
     Delete,
+    /// Imports a version with this number.
+    Import(VersionId, Content),
     /// Removes the version with this sequence.
-    DeleteVersion(u64),
+    DeleteVersion(VersionId),
     /// Replaces the lock of the version with this sequence.
-    Lock(u64, ObjectLock),
+    Lock(VersionId, ObjectLock),
     CreateUpload,
     PutPart {
         upload: u64,
@@ -74,6 +77,9 @@ impl Change {
             }
             Self::PutPart { upload, number, bytes, .. } => {
                 format!("part {number} of upload {upload}, {} bytes", bytes.len())
+            }
+            Self::Import(number, content) => {
+                format!("import of version {number}, {} bytes", content.bytes.len())
             }
             other => format!("{other:?}"),
         }
@@ -97,6 +103,11 @@ impl KeyState {
             }
             Change::Delete if versioning == Versioning::Unversioned => self.versions.clear(),
             Change::Delete => self.write(None, ObjectLock::default(), versioning, id),
+            Change::Import(number, content) => {
+                let content = Some(content.clone());
+                let version = Version { is_null: false, content, lock: ObjectLock::default() };
+                self.versions.insert(*number, version);
+            }
             Change::DeleteVersion(sequence) => drop(self.versions.remove(sequence)),
             Change::Lock(sequence, lock) => {
                 if let Some(version) = self.versions.get_mut(sequence) {
@@ -115,7 +126,7 @@ impl KeyState {
 
     /// Adds a version. Only the newest null version remains, whatever the order in which they are acknowledged.
     fn write(&mut self, content: Option<Content>, lock: ObjectLock, versioning: Versioning, id: u64) {
-        let is_null = versioning != Versioning::Enabled;
+        let (is_null, id) = (versioning != Versioning::Enabled, VersionId(id));
         if is_null {
             if self.versions.range(id..).any(|(_, version)| version.is_null) {
                 return;
@@ -127,15 +138,15 @@ impl KeyState {
 
     /// As [`Self::apply`], for a change whose sequence is unknown. It becomes the newest.
     pub(crate) fn apply_with_unknown_sequence(&mut self, change: &Change, versioning: Versioning) {
-        let sequences = self.versions.keys().chain(self.uploads.keys());
-        let last = sequences.copied().max().unwrap_or(0).max(UNKNOWN_SEQUENCES);
+        let versions = self.versions.keys().filter(|version| !version.is_imported()).map(|version| version.0);
+        let last = versions.chain(self.uploads.keys().copied()).max().unwrap_or(0).max(UNKNOWN_SEQUENCES);
         self.apply(change, versioning, last + 1);
     }
 
     /// Returns the state with its unknown sequences replaced by those of `found`; `None` when the two differ otherwise.
     pub(crate) fn with_sequences_of(&self, found: &Self) -> Option<Self> {
-        let versions = replace_unknown(&self.versions, &found.versions)?;
-        let uploads = replace_unknown(&self.uploads, &found.uploads)?;
+        let versions = replace_unknown(&self.versions, &found.versions, VersionId(UNKNOWN_SEQUENCES))?;
+        let uploads = replace_unknown(&self.uploads, &found.uploads, UNKNOWN_SEQUENCES)?;
         Some(Self { versions, uploads }).filter(|state| state == found)
     }
 
@@ -162,7 +173,7 @@ impl KeyState {
 
     /// Describes the state in a few words, for people.
     pub(crate) fn describe(&self) -> String {
-        let version = |(sequence, version): (&u64, &Version)| {
+        let version = |(sequence, version): (&VersionId, &Version)| {
             let size = version.content.as_ref().map(|content| content.bytes.len());
             let null = if version.is_null { " null" } else { "" };
             let locked = if version.lock == ObjectLock::default() { "" } else { " locked" };
@@ -180,11 +191,40 @@ impl KeyState {
     }
 }
 
-/// Replaces the unknown sequences in `of` by those sequences of `found` that are not in `of`, in their order.
-fn replace_unknown<T: Clone>(of: &BTreeMap<u64, T>, found: &BTreeMap<u64, T>) -> Option<BTreeMap<u64, T>> {
+/// Returns the id by which clients know an imported version of the workload.
+pub(crate) fn imported_id(number: VersionId) -> ImportedId {
+    ImportedId::parse(&format!("import-{number}")).expect("its form is valid")
+}
+
+/// Returns when a version of the workload was written. The number of an imported version tells it.
+pub(crate) fn last_modified(version: VersionId) -> Timestamp {
+    let imported = (0..48).rev().fold(0, |time: u64, bit| {
+        let later = time | 1 << bit;
+        let is_reached = VersionId::imported_at(later).is_some_and(|first| first <= version);
+        if is_reached { later } else { time }
+    });
+    if version.is_imported() { Timestamp(imported) } else { StoppedClock::NOW }
+}
+
+/// Returns a version as clients name it.
+pub(crate) fn name_of(sequence: VersionId, version: &Version) -> VersionName {
+    match version.is_null {
+        true => VersionName::Null,
+        false if sequence.is_imported() => VersionName::Imported(imported_id(sequence)),
+        false => VersionName::Id(sequence),
+    }
+}
+
+/// Replaces the unknown sequences in `of`, which are not less than `first_unknown`, by those sequences of `found` that are not
+/// in `of`, in their order.
+fn replace_unknown<K: Copy + Ord, T: Clone>(
+    of: &BTreeMap<K, T>,
+    found: &BTreeMap<K, T>,
+    first_unknown: K,
+) -> Option<BTreeMap<K, T>> {
     let mut others = found.keys().filter(|sequence| !of.contains_key(sequence));
-    let known = |(sequence, value): (&u64, &T)| {
-        let sequence = if *sequence >= UNKNOWN_SEQUENCES { *others.next()? } else { *sequence };
+    let known = |(sequence, value): (&K, &T)| {
+        let sequence = if *sequence >= first_unknown { *others.next()? } else { *sequence };
         Some((sequence, value.clone()))
     };
     of.iter().map(known).collect()

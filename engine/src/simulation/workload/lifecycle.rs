@@ -8,13 +8,13 @@ use crate::error::EngineError;
 use crate::fault::Random;
 use crate::simulation::buckets::{PLAIN, StoppedClock};
 use crate::simulation::history::BucketKey;
-use crate::simulation::key_state::{Change, KeyState};
+use crate::simulation::key_state::{Change, KeyState, last_modified};
 use crate::simulation::violation::{Violation, ViolationKind};
 use crate::slice::command::{Command, DueVersion, ExpireDue, ExpireOutcome, IndexDue};
 use crate::types::event::Origin;
 use crate::types::lifecycle::{DayLength, VersionRole};
 use crate::types::object::ListVersions;
-use cairn_model::{VersionId, VersionName};
+use cairn_model::{Timestamp, VersionId, VersionName};
 use futures_channel::oneshot;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Workload {
         if let Some(upload) = state.uploads.keys().next().copied().filter(|_| random.below(2) == 0) {
             return self.expire_upload(own, upload).await;
         }
-        let Some((sequence, role)) = some_due(&state, random) else { return };
+        let Some((sequence, due @ (role, _))) = some_due(&state, random) else { return };
         let change = match role {
             VersionRole::Current => Change::Delete,
             VersionRole::Noncurrent | VersionRole::LoneMarker | VersionRole::UnfinishedUpload => {
@@ -53,7 +53,7 @@ impl Workload {
             role != VersionRole::Current && version.lock.forbids_removal(StoppedClock::NOW, false)
         });
         if is_locked {
-            match self.send_expire(own, sequence, role).await {
+            match self.send_expire(own, sequence, due).await {
                 Ok(outcome) if outcome.counts.iter().all(|(_, counts)| counts.skipped_locked == 1) => {}
                 Err(error) => self.check_refusal(own, &error),
                 Ok(outcome) => {
@@ -71,13 +71,14 @@ impl Workload {
             }
             self.marker_of(own, role)
         };
-        drop(self.change(own, change, self.send_expire(own, sequence, role), created).await);
+        drop(self.change(own, change, self.send_expire(own, sequence, due), created).await);
         self.expire_shared(shared).await;
     }
 
     /// Expires an unfinished upload of the task's own key.
     async fn expire_upload(&self, own: &BucketKey, upload: u64) {
-        let send = || self.send_expire(own, upload, VersionRole::UnfinishedUpload);
+        let send =
+            || self.send_expire(own, VersionId(upload), (VersionRole::UnfinishedUpload, StoppedClock::NOW));
         let aborted = |outcome: &ExpireOutcome| {
             if !matches!(outcome.counts[..], [(_, counts)] if counts.multipart_uploads_aborted == 1) {
                 self.report_mismatch(format!(
@@ -102,7 +103,7 @@ impl Workload {
         let Ok(info) = self.engine.head_object(self.bucket(shared), &object_key(shared), None) else {
             return;
         };
-        match self.send_expire(shared, info.version.0, VersionRole::Current).await {
+        match self.send_expire(shared, info.version, (VersionRole::Current, StoppedClock::NOW)).await {
             Ok(outcome) if outcome.counts.is_empty() => {}
             Ok(outcome) => self.report_mismatch(format!("{shared} is not due and expired: {outcome:?}")),
             Err(error) => self.check_refusal(shared, &error),
@@ -124,15 +125,13 @@ impl Workload {
     async fn send_expire(
         &self,
         key: &BucketKey,
-        sequence: u64,
-        role: VersionRole,
+        version: VersionId,
+        (role, since): (VersionRole, Timestamp),
     ) -> Result<ExpireOutcome, EngineError> {
         let (bucket, object) = (self.bucket(key), object_key(key));
-        let since = StoppedClock::NOW;
-        let version = VersionId(sequence);
         let command = ExpireDue {
             bucket: Arc::clone(bucket),
-            now: since,
+            now: StoppedClock::NOW,
             day: DayLength(0),
             origin: Origin::default(),
             candidates: vec![DueVersion { role, since, version, key: object.clone() }],
@@ -143,15 +142,18 @@ impl Workload {
     }
 }
 
-/// Returns a version with a role. All of them are due.
-fn some_due(state: &KeyState, random: &mut Random) -> Option<(u64, VersionRole)> {
-    let newest = *state.versions.keys().next_back()?;
-    let sequence = *state.versions.keys().nth(random.index(state.versions.len()))?;
-    if sequence != newest {
-        return Some((sequence, VersionRole::Noncurrent));
+/// Returns a version with a role, and since when it has had it. All of them are due.
+fn some_due(state: &KeyState, random: &mut Random) -> Option<(VersionId, (VersionRole, Timestamp))> {
+    if state.versions.is_empty() {
+        return None;
+    }
+    let mut from = state.versions.keys().skip(random.index(state.versions.len()));
+    let sequence = *from.next()?;
+    if let Some(newer) = from.next() {
+        return Some((sequence, (VersionRole::Noncurrent, last_modified(*newer))));
     }
     let is_object = state.current().is_some();
     let is_alone = state.versions.len() == 1;
-    (is_object || is_alone)
-        .then_some((sequence, if is_object { VersionRole::Current } else { VersionRole::LoneMarker }))
+    let role = if is_object { VersionRole::Current } else { VersionRole::LoneMarker };
+    (is_object || is_alone).then_some((sequence, (role, last_modified(sequence))))
 }

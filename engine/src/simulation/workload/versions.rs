@@ -5,13 +5,16 @@ use crate::error::EngineError;
 use crate::fault::Random;
 use crate::simulation::buckets::StoppedClock;
 use crate::simulation::history::BucketKey;
-use crate::simulation::key_state::{Change, Version};
+use crate::simulation::key_state::{Change, Version, imported_id, name_of};
 use crate::simulation::recovery::StaticFiles;
 use crate::simulation::violation::{Violation, ViolationKind};
+use crate::slice::command::{ImportVersion, ImportedContent};
 use crate::types::bucket::{BucketChange, Versioning};
-use crate::types::object::{DeleteOptions, WriteCondition};
+use crate::types::event::Origin;
+use crate::types::import::{ImportOutcome, ImportedIdentity};
+use crate::types::object::{Attributes, DeleteOptions, WriteCondition};
 use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
-use cairn_model::{Timestamp, VersionId, VersionName};
+use cairn_model::{Timestamp, VersionId};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,6 +33,7 @@ impl Workload {
             2 => self.delete_some_version(own, random).await,
             3 => self.delete(own).await,
             4 => self.read(own, random).await,
+            5 => self.import(own, random).await,
             _ => {
                 let content = single_put(random_bytes(random, Self::sizes(own)));
                 drop(self.put(own, content, WriteCondition::default(), ObjectLock::default()).await);
@@ -57,7 +61,34 @@ impl Workload {
         }
     }
 
-    fn some_version(&self, key: &BucketKey, random: &mut Random) -> Option<(u64, Version)> {
+    /// Imports a version. Its number is unique within its key, as its date is.
+    async fn import(self: &Rc<Self>, key: &BucketKey, random: &mut Random) {
+        let content = single_put(random_bytes(random, Self::sizes(key)));
+        // Not after the present, so that lifecycle rules find it due.
+        let last_modified = Timestamp(random.below(StoppedClock::NOW.0));
+        let number = VersionId::imported_at(last_modified.0).expect("an early date");
+        let identity = ImportedIdentity {
+            id: Some(imported_id(number)),
+            last_modified,
+            etag: Some(content.etag),
+            is_etag_opaque: true,
+        };
+        let import = async {
+            let payload = self.stage_all(key, &content.bytes).await?;
+            let (bucket, key, origin) = (Arc::clone(self.bucket(key)), object_key(key), Origin::default());
+            let (attributes, lock) = (Attributes::default(), ObjectLock::default());
+            let content = ImportedContent::Payload { payload: Box::new(payload), attributes, lock };
+            let import = ImportVersion { bucket, key, identity, content, emits_events: true, origin };
+            self.engine.import_version(import).await
+        };
+        let change = Change::Import(number, content.clone());
+        let outcome = self.change(key, change, import, |_| (0, false)).await;
+        if outcome.is_ok_and(|outcome| outcome != ImportOutcome::Created) {
+            self.report_mismatch(format!("version {number} of {key} was imported before"));
+        }
+    }
+
+    fn some_version(&self, key: &BucketKey, random: &mut Random) -> Option<(VersionId, Version)> {
         let state = self.history.borrow().known_state(key)?;
         let chosen = random.index(state.versions.len());
         state.versions.into_iter().nth(chosen)
@@ -131,17 +162,13 @@ impl Workload {
         drop(self.change(key, Change::Lock(sequence, lock), set, |()| (0, true)).await);
     }
 
-    async fn set_hold(&self, key: &BucketKey, sequence: u64, version: &Version, legal_hold: bool) {
+    async fn set_hold(&self, key: &BucketKey, sequence: VersionId, version: &Version, legal_hold: bool) {
         let name = name_of(sequence, version);
         let object = object_key(key);
         let set = self.engine.set_legal_hold(self.bucket(key), &object, Some(name), legal_hold);
         let lock = ObjectLock { legal_hold: Some(legal_hold), ..version.lock };
         drop(self.change(key, Change::Lock(sequence, lock), set, |()| (0, true)).await);
     }
-}
-
-const fn name_of(sequence: u64, version: &Version) -> VersionName {
-    if version.is_null { VersionName::Null } else { VersionName::Id(VersionId(sequence)) }
 }
 
 /// Returns an unexpired retention, an expired one, or none.
