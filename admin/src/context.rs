@@ -8,7 +8,7 @@ use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::{AuditLog, RefusedRequests, RefusingSetting};
-use cairn_sharing::{Links, PublicLinks};
+use cairn_sharing::{Links, ListenerUrl, PublicLinks};
 use cairn_webhooks::Webhooks;
 
 use crate::access::{ManagementCredentials, Sessions};
@@ -32,6 +32,15 @@ pub struct Capabilities {
     pub public_access: bool,
     /// How much of S3 is implemented: the word for `s3.compatibility`.
     pub s3_compatibility: &'static str,
+}
+
+/// Where clients reach the data plane.
+#[derive(Clone, Debug)]
+pub struct S3Endpoint {
+    /// The configured URL, without a slash at its end.
+    pub url: Option<String>,
+    /// The data plane's listener, for when none is configured.
+    pub listener: ListenerUrl,
 }
 
 /// The values of the settings that can be why a request is refused.
@@ -82,6 +91,8 @@ pub struct AdminContext {
     pub waits: Waits,
     /// What this configuration offers.
     pub capabilities: Capabilities,
+    /// Where clients reach the data plane.
+    pub s3_endpoint: S3Endpoint,
     /// The signal to stop. Long requests end early after it.
     pub drain: Drain,
 }

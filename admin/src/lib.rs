@@ -30,7 +30,7 @@ mod verification;
 mod waits;
 
 pub use access::{ManagementCredentials, SessionOptions, Sessions};
-pub use context::{AdminContext, Capabilities, OpenStore, SettingValues};
+pub use context::{AdminContext, Capabilities, OpenStore, S3Endpoint, SettingValues};
 pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
 pub use import_runs::ImportRuns;
 pub use metrics::{CertificateSnapshot, CertificateSource, MetricSources};

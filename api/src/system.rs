@@ -71,6 +71,9 @@ pub struct SystemInfo {
     pub version: String,
     pub status: ReadinessWord,
     pub s3_compatibility: S3Compatibility,
+    /// The URL by which clients reach the data plane, without a slash at its end.
+    #[schemars(extend("format" = "uri"))]
+    pub s3_endpoint: String,
     pub capabilities: Capabilities,
     /// Conditions that need an operator while the service works, by subsystem, as in `/ready`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

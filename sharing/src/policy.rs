@@ -63,6 +63,21 @@ pub struct ListenerUrl {
     pub is_secure: bool,
 }
 
+impl ListenerUrl {
+    /// Returns scheme, host and port. `host` is the header `Host` of a request, which is used if the listener is bound to all
+    /// addresses.
+    #[must_use]
+    pub fn base(&self, host: Option<&str>) -> String {
+        let Self { address, is_secure } = self;
+        let scheme = if *is_secure { "https" } else { "http" };
+        if !address.ip().is_unspecified() {
+            return format!("{scheme}://{address}");
+        }
+        let name = host.map(without_port).filter(|name| !name.is_empty()).unwrap_or("localhost");
+        format!("{scheme}://{name}:{}", address.port())
+    }
+}
+
 /// The listeners that serve links, for URLs without a configured base.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenerUrls {
@@ -103,17 +118,12 @@ impl LinkUrls {
     }
 
     fn listener_base(&self, kind: LinkKind, listener: ListenerUrl, host: Option<&str>) -> String {
-        let ListenerUrl { address, is_secure } = listener;
-        let scheme = if is_secure { "https" } else { "http" };
-        if !address.ip().is_unspecified() {
-            return format!("{scheme}://{address}");
-        }
-        if !self.warned[kind.index()].swap(true, Ordering::Relaxed) {
+        let address = listener.address;
+        if address.ip().is_unspecified() && !self.warned[kind.index()].swap(true, Ordering::Relaxed) {
             let (kind, port) = (kind.name(), address.port());
             tracing::warn!(target: "service", "sharing.{kind}_base_url is not set, and port {port} listens on all addresses: URLs of {kind}s contain the host of the request that creates them");
         }
-        let name = host.map(without_port).filter(|name| !name.is_empty()).unwrap_or("localhost");
-        format!("{scheme}://{name}:{}", address.port())
+        listener.base(host)
     }
 }
 

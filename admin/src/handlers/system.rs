@@ -6,6 +6,7 @@ use cairn_api::{Capabilities, Health, Readiness, ReadinessWord, Session, SystemI
 use http::StatusCode;
 
 use crate::call::Call;
+use crate::context::S3Endpoint;
 use crate::error::AdminError;
 use crate::health::SubsystemState;
 use crate::reply::Reply;
@@ -51,11 +52,14 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
     call.no_parameters()?;
     let subsystems = call.context.readiness.probe().await;
     let configured = call.context.capabilities;
+    let S3Endpoint { url, listener } = &call.context.s3_endpoint;
+    let s3_endpoint = url.clone().unwrap_or_else(|| listener.base(call.head.header_str("host")));
     let info = SystemInfo {
         name: "cairn".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: readiness_word(all_ready(&subsystems)),
         s3_compatibility: configured.s3_compatibility.into(),
+        s3_endpoint,
         notices: notices(&call),
         capabilities: Capabilities {
             versioning: true,

@@ -36,6 +36,11 @@ impl Readiness for Subsystems {
     }
 }
 
+fn s3_endpoint() -> crate::S3Endpoint {
+    let address = (std::net::Ipv4Addr::UNSPECIFIED, 7600).into();
+    crate::S3Endpoint { url: None, listener: cairn_sharing::ListenerUrl { address, is_secure: false } }
+}
+
 fn service() -> (Rc<AdminService>, Subsystems) {
     let subsystems = Subsystems::default();
     let credentials = ManagementCredentials {
@@ -57,6 +62,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         setting_values: Arc::default(),
         waits: crate::Waits::default(),
         capabilities: crate::Capabilities::default(),
+        s3_endpoint: s3_endpoint(),
         drain: Drain::new(),
     };
     (AdminService::new(context), subsystems)
@@ -223,6 +229,7 @@ fn scrape_token_is_valid_for_metrics_only() {
         setting_values: Arc::default(),
         waits: crate::Waits::default(),
         capabilities: crate::Capabilities::default(),
+        s3_endpoint: s3_endpoint(),
         drain: Drain::new(),
     });
     for authorization in ["Bearer ", "Bearer x", &scraper] {

@@ -9,9 +9,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::Client;
-use crate::doctor::{
-    Endpoint, Examination, Facts, Options, Profile, S3Client, Verdict, as_json, count, lines,
-};
+use crate::doctor::{Endpoint, Examination, Options, Profile, S3Client, Verdict, as_json, count, lines};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::counted;
@@ -77,7 +75,7 @@ impl Doctor {
         if let Some(client) = client
             && !self.json
         {
-            output::print(&settings_text(client, &examination.facts()))?;
+            output::print(&client.text(&examination.facts()))?;
         }
         if can_try && !self.no_round_trip {
             examination.try_objects();
@@ -110,23 +108,7 @@ impl Doctor {
 }
 
 /// Returns whether S3 allows a bucket of this name.
-fn is_bucket_name(name: &str) -> bool {
+pub(super) fn is_bucket_name(name: &str) -> bool {
     (3..=63).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
-}
-
-/// The settings to paste.
-fn settings_text(client: S3Client, facts: &Facts<'_>) -> String {
-    let mode = facts.mode.map_or("unknown", crate::doctor::Mode::name);
-    let mut text = format!("Settings of {} for {} (mode: {mode})\n", client.title(), facts.endpoint.url());
-    for (place, lines) in client.settings(facts) {
-        text += &format!("\n{place}:\n\n");
-        text +=
-            &lines.lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect::<String>();
-    }
-    for note in client.notes(facts) {
-        text += &format!("\nNote: {note}\n");
-    }
-    text += "\n";
-    terminal::lines(&text)
 }

@@ -2,6 +2,7 @@
 //!
 //! Each file declares the arguments of its commands and runs them. This file lists them all, and parses a command line.
 
+mod app;
 mod arguments;
 mod audit;
 mod bucket;
@@ -38,6 +39,7 @@ mod webhook;
 use argh::{ArgsInfo, EarlyExit, FromArgs};
 
 use crate::failure::Outcome;
+use app::App;
 use arguments::{Requested, normalized, requested, with_dash_last};
 use audit::Audit;
 use bucket::Bucket;
@@ -100,6 +102,7 @@ pub(crate) enum Command {
     Lifecycle(Lifecycle),
     ServiceAccount(ServiceAccount),
     Policy(Policy),
+    App(App),
     Token(Token),
     Audit(Audit),
     Refused(Refused),
@@ -130,6 +133,7 @@ impl Command {
             Self::Lifecycle(noun) => noun.run(),
             Self::ServiceAccount(noun) => noun.run(),
             Self::Policy(noun) => noun.run(),
+            Self::App(noun) => noun.run(),
             Self::Token(noun) => noun.run(),
             Self::Audit(noun) => noun.run(),
             Self::Refused(noun) => noun.run(),

@@ -68,6 +68,7 @@ fn info_text(info: &SystemInfo) -> String {
         ("name".to_owned(), text(&info.name)),
         ("version".to_owned(), text(&info.version)),
         ("S3 mode".to_owned(), text(&info.s3_compatibility)),
+        ("S3 endpoint".to_owned(), text(&info.s3_endpoint)),
         ("capabilities".to_owned(), String::new()),
     ];
     rows.extend(indented(&info.capabilities));
@@ -103,10 +104,10 @@ mod tests {
             "erasure_coding": false,
         });
         let info = json!({
-            "name": "cairn", "version": "1.2.3", "status": "ready", "s3_compatibility": "strict", "capabilities": capabilities,
+            "name": "cairn", "version": "1.2.3", "status": "ready", "s3_compatibility": "strict", "s3_endpoint": "http://h:7600", "capabilities": capabilities,
         });
         let text = info_text(&read(&info).expect("information"));
-        let begin = "name:             cairn\nversion:          1.2.3\nS3 mode:          strict\ncapabilities:\n  erasure coding: no\n";
+        let begin = "name:             cairn\nversion:          1.2.3\nS3 mode:          strict\nS3 endpoint:      http://h:7600\ncapabilities:\n  erasure coding: no\n";
         assert!(text.starts_with(begin), "{text}");
     }
 }

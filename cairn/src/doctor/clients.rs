@@ -2,7 +2,8 @@
 //!
 //! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may
 //! have conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of
-//! one's own). Names in braces are replaced.
+//! one's own), `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket).
+//! Names in braces are replaced; for an application, also the words `ACCESS_KEY`, `SECRET_KEY`, `BUCKET` and `PATH`.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -11,7 +12,10 @@ use cairn_server::config::{EDITS_MAX, closest};
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
+use crate::terminal;
 
+/// The region of the server's buckets.
+pub(crate) const REGION: &str = "us-east-1";
 const DATA: &str = include_str!("clients.json");
 
 /// The mode of a server, `s3.compatibility`.
@@ -46,6 +50,52 @@ pub(crate) struct Facts<'a> {
     pub(crate) region: &'a str,
     /// The certificate authority that clients must trust, unless the host does.
     pub(crate) authority: Option<PathBuf>,
+    pub(crate) application: Option<Application<'a>>,
+}
+
+/// Who the settings are for, and what it may use.
+pub(crate) struct Application<'a> {
+    /// Where its objects are if it has the whole bucket.
+    pub(crate) name: &'a str,
+    pub(crate) bucket: &'a str,
+    /// The beginning of its keys; empty for all keys.
+    pub(crate) prefix: &'a str,
+    pub(crate) access_key: Option<&'a str>,
+    pub(crate) secret_key: Option<&'a str>,
+}
+
+impl Application<'_> {
+    /// Returns what stands for `PATH`: no slash at either end. `None` if it would have to be quoted.
+    fn path(&self) -> Option<&str> {
+        let path = if self.prefix.is_empty() { self.name } else { self.prefix.trim_end_matches('/') };
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+        (!path.is_empty() && path.bytes().all(fits)).then_some(path)
+    }
+
+    fn filled(&self, text: String) -> String {
+        let words = [
+            ("ACCESS_KEY", self.access_key),
+            ("SECRET_KEY", self.secret_key),
+            ("BUCKET", Some(self.bucket)),
+            ("PATH", self.path()),
+        ];
+        let known = words.into_iter().filter_map(|(word, value)| Some((word, value?)));
+        known.fold(text, |text, (word, value)| with_word(&text, word, value))
+    }
+}
+
+/// Replaces a word, but not where it is a part of a name such as `AWS_ACCESS_KEY_ID`.
+fn with_word(text: &str, word: &str, value: &str) -> String {
+    let is_of_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let (mut made, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let is_whole = !before.ends_with(is_of_name) && !after.starts_with(is_of_name);
+        made += before;
+        made += if is_whole { value } else { word };
+        rest = after;
+    }
+    made + rest
 }
 
 impl Facts<'_> {
@@ -57,6 +107,10 @@ impl Facts<'_> {
             Some("tls") => self.endpoint.has_tls(),
             Some("http") => !self.endpoint.has_tls(),
             Some("ca") => self.authority.is_some(),
+            Some("keys") => self.application.is_some(),
+            Some("prefix") => {
+                self.application.as_ref().is_some_and(|application| !application.prefix.is_empty())
+            }
             _ => panic!("a condition of clients.json is unknown: {condition}"),
         }
     }
@@ -70,7 +124,8 @@ impl Facts<'_> {
         let (secure, secure_in_python) =
             if self.endpoint.has_tls() { ("true", "True") } else { ("false", "False") };
         let authority = self.authority.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
-        text.replace("{endpoint}", &self.endpoint.url())
+        let filled = text
+            .replace("{endpoint}", &self.endpoint.url())
             .replace("{authority}", &self.endpoint.authority())
             .replace("{scheme}", scheme)
             .replace("{host}", host)
@@ -78,7 +133,11 @@ impl Facts<'_> {
             .replace("{region}", self.region)
             .replace("{secure}", secure)
             .replace("{Secure}", secure_in_python)
-            .replace("{ca}", &authority)
+            .replace("{ca}", &authority);
+        match &self.application {
+            Some(application) => application.filled(filled),
+            None => filled,
+        }
     }
 }
 
@@ -150,7 +209,39 @@ impl Client {
     /// What else to know.
     pub(crate) fn notes(self, facts: &Facts<'_>) -> Vec<String> {
         let notes = self.0["notes"].as_array().into_iter().flatten().filter(|note| facts.applies(note));
-        notes.filter_map(|note| note["text"].as_str()).map(|text| facts.filled(text)).collect()
+        let texts = notes.filter_map(|note| note["text"].as_str()).map(|text| facts.filled(text));
+        texts.chain(self.note_on_prefix(facts)).collect()
+    }
+
+    /// An application that may use only a part of a bucket must know which.
+    fn note_on_prefix(self, facts: &Facts<'_>) -> Option<String> {
+        let prefix = facts.application.as_ref().map(|application| application.prefix)?;
+        let is_set =
+            || self.settings(facts).iter().any(|(_, text)| text.contains(prefix.trim_end_matches('/')));
+        (!prefix.is_empty() && !is_set()).then(|| {
+            format!(
+                "The settings have no place for the prefix {prefix}: all keys of {} must begin with it.",
+                self.title()
+            )
+        })
+    }
+
+    /// The settings to paste, for people.
+    pub(crate) fn text(self, facts: &Facts<'_>) -> String {
+        let mode = facts.mode.map_or("unknown", Mode::name);
+        let mut text = format!("Settings of {} for {} (mode: {mode})\n", self.title(), facts.endpoint.url());
+        for (place, lines) in self.settings(facts) {
+            text += &format!("\n{place}:\n\n");
+            text += &lines
+                .lines()
+                .map(|line| format!("    {line}").trim_end().to_owned() + "\n")
+                .collect::<String>();
+        }
+        for note in self.notes(facts) {
+            text += &format!("\nNote: {note}\n");
+        }
+        text += "\n";
+        terminal::lines(&text)
     }
 
     /// The settings as JSON.
@@ -174,7 +265,7 @@ mod tests {
 
     fn facts<'a>(endpoint: &'a Endpoint, mode: Option<Mode>, has_authority: bool) -> Facts<'a> {
         let authority = has_authority.then(|| PathBuf::from("/etc/ca.pem"));
-        Facts { endpoint, mode, region: "us-east-1", authority }
+        Facts { endpoint, mode, region: REGION, authority, application: None }
     }
 
     #[test]

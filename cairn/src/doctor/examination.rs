@@ -8,7 +8,7 @@ use cairn_http1::encode_strict;
 use serde_json::Value;
 
 use super::check::{Checked, Verdict, count};
-use super::clients::{Facts, Mode};
+use super::clients::{Facts, Mode, REGION};
 use super::connection::{Answer, Call, Connection, SKEW_SECONDS_MAX};
 use super::endpoint::Endpoint;
 use super::failed::Failed;
@@ -21,8 +21,6 @@ use crate::moment::now_millis;
 
 /// The address of a server on this host.
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7600";
-/// The region of the server's buckets.
-const REGION: &str = "us-east-1";
 /// A difference of the clocks that is worth a note, in seconds.
 const SKEW_SECONDS_NOTED: u64 = 60;
 /// A valid name of a bucket, which need not exist.
@@ -108,6 +106,7 @@ impl<'p> Examination<'p> {
             mode: self.mode,
             region: REGION,
             authority: self.connection.authority.clone(),
+            application: None,
         }
     }
 

@@ -17,7 +17,7 @@ mod trip;
 mod xml;
 
 pub(crate) use check::{Verdict, as_json, count, lines};
-pub(crate) use clients::{Client as S3Client, Facts, Mode};
+pub(crate) use clients::{Application, Client as S3Client, Facts, Mode, REGION};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use examination::{Examination, Options};
 pub(crate) use profile::Profile;

@@ -241,7 +241,7 @@ fn the_token_is_sent_to_the_chosen_server_only() {
         "erasure_coding": false,
     });
     let info = json!({
-        "name": "cairn", "version": "1", "status": "ready", "s3_compatibility": "strict", "capabilities": capabilities,
+        "name": "cairn", "version": "1", "status": "ready", "s3_compatibility": "strict", "s3_endpoint": "http://h:7600", "capabilities": capabilities,
     });
     let info = answer(200, &info.to_string());
     let server = Scripted::start(vec![redirect(&other.endpoint).into_bytes(), ready, info]);

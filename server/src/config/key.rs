@@ -47,6 +47,8 @@ pub enum Kind {
     WebHosts,
     /// An `http` or `https` URL.
     Url,
+    /// An `http` or `https` URL without a path.
+    Origin,
     /// IP addresses and networks, separated by commas in the environment.
     Networks,
     /// One of a few words.

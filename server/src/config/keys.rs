@@ -63,6 +63,10 @@ keys! {
     BASE_HOSTS: "server.base_hosts", None, Kind::HostNames, Some(""),
      "Host names of the data plane. A request whose host is a bucket name followed by one of them is virtual-hosted style, \
      which only `s3.compatibility = \"extended\"` implements.";
+    S3_URL: "server.s3_url", None, Kind::Origin, None,
+     "The URL by which clients reach the data plane, if it is not that of the listener: behind a proxy for example. It is shown \
+     to people, in `GET /api/v1/system/info` and by `cairn app create`, and changes nothing else. When not set, the listener's \
+     address; if that means all addresses, the host of the request that asks.";
     TRUSTED_PROXIES: "server.trusted_proxies", None, Kind::Networks, Some(""),
      "Proxies that are trusted to report the addresses of their clients. The audit trail, the request log and the throttling \
      of wrong credentials use these addresses. Reports of all other peers are ignored. See docs/proxies.md.";

@@ -104,6 +104,8 @@ pub struct ServerSettings {
     pub memory_limit: Option<u64>,
     /// Host names of the data plane.
     pub base_hosts: Vec<String>,
+    /// The URL by which clients reach the data plane, without a slash at its end.
+    pub s3_url: Option<String>,
     /// Proxies that are trusted to report clients' addresses.
     pub trusted_proxies: Option<Arc<TrustedProxies>>,
     /// The certificates of the listeners.
@@ -243,6 +245,9 @@ impl Reader<'_> {
         let base_hosts = self.read(&keys::BASE_HOSTS, |value| {
             if let Value::List(names) = value { Some(names.clone()) } else { None }
         });
+        let s3_url = self.optional(&keys::S3_URL, |value| {
+            if let Value::Text(text) = value { Some(text.clone()) } else { None }
+        });
         let trusted_proxies = self.trusted_proxies();
         let executors: Option<usize> = self.number(&keys::EXECUTORS);
         let memory_limit = self.optional(&keys::MEMORY_LIMIT, number);
@@ -265,6 +270,7 @@ impl Reader<'_> {
             executors: executors.map(|count| if count == 0 { None } else { Some(count) })?,
             memory_limit: memory_limit?,
             base_hosts: base_hosts?,
+            s3_url: s3_url?,
             trusted_proxies: trusted_proxies?,
             tls: tls?,
             shutdown_grace_period: shutdown_grace_period?,

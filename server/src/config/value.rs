@@ -74,6 +74,7 @@ pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Networks => parse_networks(listed(text)),
         Kind::Word { words } => words.contains(&text).then(|| Value::Text(text.to_owned())),
         Kind::Url => is_url(text).then(|| Value::Text(text.to_owned())),
+        Kind::Origin => is_origin(text).then(|| Value::Text(text.trim_end_matches('/').to_owned())),
         Kind::LogFilter => return check_filter(text),
         Kind::Text { bytes_max } => (text.len() <= bytes_max).then(|| Value::Text(text.to_owned())),
         Kind::Secret => Some(Value::Secret(Secret::new(text.to_owned()))),
@@ -130,6 +131,7 @@ pub(crate) fn expected(kind: Kind) -> String {
         ),
         Kind::Word { words } => words.join(" or "),
         Kind::Url => "an http or https URL without query or fragment".to_owned(),
+        Kind::Origin => "an http or https URL without a path".to_owned(),
         Kind::LogFilter => "a log filter".to_owned(),
         Kind::Text { bytes_max } => format!("text of at most {bytes_max} bytes"),
         Kind::Secret => "text".to_owned(),
@@ -225,6 +227,12 @@ fn is_url(text: &str) -> bool {
     })
 }
 
+/// Returns whether a text is a URL of a whole server.
+fn is_origin(text: &str) -> bool {
+    let text = text.strip_suffix('/').unwrap_or(text);
+    is_url(text) && text.matches('/').count() == "//".len()
+}
+
 fn check_filter(text: &str) -> Result<Value, String> {
     match LogFilter::parse(text) {
         Ok(_) => Ok(Value::Text(text.to_owned())),
@@ -297,6 +305,7 @@ mod tests {
         assert!(parse_text(Kind::Url, "https://share.example.com/x").is_ok());
         for bad in ["ftp://a", "https://", "https://a?b", "https://u@h", "share.example.com"] {
             assert!(parse_text(Kind::Url, bad).is_err(), "{bad}");
+            assert!(parse_text(Kind::Origin, bad).is_err(), "{bad}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ImportRuns, ManagementCredentials, MetricSources, OpenStore,
+    AdminContext, AdminService, Capabilities, ImportRuns, ManagementCredentials, MetricSources, OpenStore, S3Endpoint,
     SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
@@ -19,7 +19,7 @@ use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::{Plane, RefusedRequests};
 use cairn_s3::{S3Options, S3Service};
-use cairn_sharing::{PublicLinks, ShareService};
+use cairn_sharing::{ListenerUrl, PublicLinks, ShareService};
 
 use super::listeners::Listeners;
 use super::plan::Plan;
@@ -169,9 +169,10 @@ pub(crate) async fn serve(
         Ok(engine) => {
             let open = open_store(Rc::clone(&engine), &shared.subsystems);
             let waits = Waits::default();
-            let management = management_service(&open, &waits, None, &shared);
-            let console = console_service(&open, &waits, listeners.console.as_ref(), &shared);
-            let data = data_service(open, listeners.data.local_addr(), &shared);
+            let bound = listeners.data.local_addr();
+            let management = management_service(&open, &waits, None, bound, &shared);
+            let console = console_service(&open, &waits, &listeners, &shared);
+            let data = data_service(open, bound, &shared);
             started(Ok(()));
             let serve_data = serve_visitors(listeners.data, data, listeners.console, console, &shared);
             let serve_management = serve_management(listeners.management, management, &shared);
@@ -228,26 +229,27 @@ fn data_service(open: OpenStore, bound: SocketAddr, shared: &Shared) -> Rc<S3Ser
 fn console_service(
     open: &OpenStore,
     waits: &Waits,
-    listener: Option<&Listener>,
+    listeners: &Listeners,
     shared: &Shared,
 ) -> Rc<ConsoleService> {
     let shares = ShareService::new(Rc::clone(&open.links));
-    let (Some(sessions), Some(listener)) = (&shared.console.sessions, listener) else {
+    let (Some(sessions), Some(listener)) = (&shared.console.sessions, &listeners.console) else {
         return ConsoleService::for_shares(shares);
     };
     let settings = &shared.settings;
     let bound = settings.server.console_bind.iter().map(|bind| bind.text.clone());
     let hosts = settings.console.hosts.iter().cloned().chain(bound).collect();
-    let admin = management_service(open, waits, Some(sessions.clone()), shared);
+    let admin = management_service(open, waits, Some(sessions.clone()), listeners.data.local_addr(), shared);
     let files = Arc::clone(&shared.console.files);
     ConsoleService::new(shares, admin, ConsoleHosts::new(hosts, listener.local_addr()), files)
 }
 
-/// Returns a service of the management plane. With `sessions`, it is that of the console.
+/// Returns a service of the management plane. With `sessions`, it is that of the console. `data` is the data plane's address.
 fn management_service(
     open: &OpenStore,
     waits: &Waits,
     sessions: Option<Sessions>,
+    data: SocketAddr,
     shared: &Shared,
 ) -> Rc<AdminService> {
     let ManagementState { verifications, imports, readiness, metrics, setting_values } =
@@ -271,9 +273,16 @@ fn management_service(
             public_access: shared.settings.auth.public_access_enabled,
             s3_compatibility: shared.settings.compatibility.name(),
         },
+        s3_endpoint: s3_endpoint(&shared.settings, data),
         drain: shared.shutdown.data.clone(),
     };
     AdminService::new(options)
+}
+
+/// Returns where clients reach the data plane, which is bound to an address.
+pub(crate) fn s3_endpoint(settings: &Settings, bound: SocketAddr) -> S3Endpoint {
+    let is_secure = settings.server.tls.s3.is_some();
+    S3Endpoint { url: settings.server.s3_url.clone(), listener: ListenerUrl { address: bound, is_secure } }
 }
 
 pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentials {

@@ -115,6 +115,7 @@ async fn serve_planes(
             public_access: settings.auth.public_access_enabled,
             s3_compatibility: settings.compatibility.name(),
         },
+        s3_endpoint: planes::s3_endpoint(settings, listeners.data.local_addr()),
         drain: shutdown.data.clone(),
     };
     let management = AdminService::new(options);

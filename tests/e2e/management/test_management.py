@@ -48,7 +48,7 @@ def test_system_info_lists_the_capabilities(store: Cairn):
         assert response.status_code == 200, response.text
         info = response.json()
         assert info["name"] and info["version"] and info["status"]
-        assert info["s3_compatibility"] == "strict"
+        assert info["s3_compatibility"] == "strict" and info["s3_endpoint"] == store.endpoint
         names = {"versioning", "webhooks", "events", "lifecycle", "object_browser", "erasure_coding"}
         assert names <= set(info["capabilities"])
         assert all(isinstance(value, bool) for value in info["capabilities"].values())

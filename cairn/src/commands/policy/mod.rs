@@ -1,7 +1,7 @@
 //! `cairn policy`: manages policies, which grant permissions to service accounts.
 
 mod check;
-mod template;
+pub(super) mod template;
 
 use cairn_api::Policy as PolicyBody;
 

@@ -10,16 +10,16 @@ choice! {
 }
 
 /// What a template is about.
-pub(super) struct Scope<'a> {
+pub(crate) struct Scope<'a> {
     /// The name of a bucket, or the beginning of names with `*` after it.
-    pub(super) bucket: &'a str,
+    pub(crate) bucket: &'a str,
     /// The beginning of the keys; empty for all keys.
-    pub(super) prefix: &'a str,
+    pub(crate) prefix: &'a str,
 }
 
 impl Template {
     /// Returns the document of a policy. All templates allow the bucket to be listed and objects to be read.
-    pub(super) fn document(self, scope: &Scope<'_>, name: Option<&str>) -> PolicyDocument {
+    pub(crate) fn document(self, scope: &Scope<'_>, name: Option<&str>) -> PolicyDocument {
         let Scope { bucket, prefix } = scope;
         let default_name = match *prefix {
             "" => format!("{bucket} {}", self.0),
