@@ -2,7 +2,8 @@
 //!
 //! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may
 //! have conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of
-//! one's own), `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket).
+//! one's own), `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket). `!` in
+//! front of one is its opposite.
 //! Names in braces are replaced; for an application, also the words `ACCESS_KEY`, `SECRET_KEY`, `BUCKET` and `PATH`.
 
 use std::path::PathBuf;
@@ -99,24 +100,26 @@ fn with_word(text: &str, word: &str, value: &str) -> String {
 }
 
 impl Facts<'_> {
-    fn holds(&self, condition: &Value) -> bool {
+    fn holds(&self, condition: &str) -> bool {
         let is_strict = self.mode.unwrap_or(Mode::Strict) == Mode::Strict;
-        match condition.as_str() {
-            Some("strict") => is_strict,
-            Some("extended") => !is_strict,
-            Some("tls") => self.endpoint.has_tls(),
-            Some("http") => !self.endpoint.has_tls(),
-            Some("ca") => self.authority.is_some(),
-            Some("keys") => self.application.is_some(),
-            Some("prefix") => {
-                self.application.as_ref().is_some_and(|application| !application.prefix.is_empty())
-            }
-            _ => panic!("a condition of clients.json is unknown: {condition}"),
+        match condition {
+            "strict" => is_strict,
+            "extended" => !is_strict,
+            "tls" => self.endpoint.has_tls(),
+            "http" => !self.endpoint.has_tls(),
+            "ca" => self.authority.is_some(),
+            "keys" => self.application.is_some(),
+            "prefix" => self.application.as_ref().is_some_and(|application| !application.prefix.is_empty()),
+            _ => match condition.strip_prefix('!') {
+                Some(opposite) => !self.holds(opposite),
+                None => panic!("a condition of clients.json is unknown: {condition}"),
+            },
         }
     }
 
     fn applies(&self, item: &Value) -> bool {
-        item["when"].as_array().is_none_or(|all| all.iter().all(|condition| self.holds(condition)))
+        let conditions = item["when"].as_array().into_iter().flatten();
+        conditions.filter_map(Value::as_str).all(|condition| self.holds(condition))
     }
 
     fn filled(&self, text: &str) -> String {
@@ -347,6 +350,44 @@ mod tests {
         fn concat_texts(self) -> String {
             self.into_iter().map(|(_, text)| text).collect()
         }
+    }
+
+    /// Whoever pastes them needs to fill in nothing of what `cairn app create` knows.
+    #[test]
+    fn the_settings_of_an_application_have_its_keys_bucket_and_prefix() {
+        let endpoint: Endpoint = "https://s3.example.org".parse().expect("an address");
+        let filled = |client: Client, prefix, access_key, secret_key| {
+            let application =
+                Application { name: "blog", bucket: "the-bucket", prefix, access_key, secret_key };
+            let facts =
+                Facts { application: Some(application), ..facts(&endpoint, Some(Mode::Extended), true) };
+            (client.settings(&facts).concat_texts(), client.notes(&facts).concat())
+        };
+        for client in all().iter().map(Client) {
+            let name = client.name();
+            let (text, notes) = filled(client, "in/here/", Some("AKEXAMPLE"), Some("secret123"));
+            for (word, value) in [("ACCESS_KEY", "AKEXAMPLE"), ("SECRET_KEY", "secret123")] {
+                assert!(text.contains(value) && with_word(&text, word, "") == text, "{name}: {text}");
+            }
+            for word in ["BUCKET", "PATH"] {
+                assert_eq!(with_word(&text, word, ""), text, "{name}");
+            }
+            assert_ne!(
+                text.contains("in/here"),
+                notes.contains("no place for the prefix in/here/"),
+                "{name}"
+            );
+            let (text, notes) = filled(client, "", Some("AKEXAMPLE"), None);
+            assert!(text.contains("SECRET_KEY") && !notes.contains("no place for the prefix"), "{name}");
+            let (_, notes) = filled(client, "a \"b", None, None);
+            assert!(notes.contains("no place for the prefix a \"b"), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_whole_words_are_replaced() {
+        let text = "export AWS_SECRET_ACCESS_KEY=KEY:KEY KEYS MY_KEY KEY";
+        assert_eq!(with_word(text, "KEY", "x"), "export AWS_SECRET_ACCESS_KEY=x:x KEYS MY_KEY x");
     }
 
     #[test]

@@ -150,7 +150,7 @@ def test_wrong_input_makes_nothing(cli: Cli, own_store: Cairn):
     """Each is refused with its reason, before the first request that changes something."""
     before = state(own_store)
     create = ("app", "create", "shop", "--bucket", "shop")
-    message = cli.fails(*create, "--client", "rclnoe", code=WRONG_USAGE)
+    message = cli.fails(*create, "--client", "djagno", code=WRONG_USAGE)
     assert "did you mean" in message and "aws-cli, boto3," in message
     assert "clients are" in cli.fails(*create, "--client", "nothing-like-it", code=WRONG_USAGE)
     for bucket in ("app-*", "A", "x/y"):

@@ -12,36 +12,30 @@ import pytest
 
 from client_matrix.document import DOCUMENT
 from harness.certificates import Authority
+from harness.client_settings import CLIENTS, blocks, notes
 from harness.programs import TOOLS
-from harness.server import BINARY, REPOSITORY, Cairn, clean_environment
+from harness.server import BINARY, Cairn, clean_environment
 
 SECONDS = 120
-CLIENTS = json.loads((REPOSITORY / "cairn/src/doctor/clients.json").read_text())
 # The rows of the matrix that are about a client of the doctor.
 ROWS = {
     "aws-cli": ["AWS CLI, version 1", "AWS CLI, version 2"], "boto3": ["boto3"], "javascript": ["AWS SDK for JavaScript"], "go": ["AWS SDK for Go v2"],
     "java": ["AWS SDK for Java"], "rust": ["AWS SDK for Rust"], "rclone": ["rclone"], "s3fs": ["s3fs-fuse"], "obstore": ["obstore"],
-    "pyarrow": ["PyArrow (AWS SDK for C++)"], "hadoop": ["Hadoop S3A"], "barman": ["Barman (barman-cloud)"], "pgbackrest": ["pgBackRest"],
+    "pyarrow": ["PyArrow (AWS SDK for C++)"], "hadoop": ["Hadoop S3A"], "barman": ["Barman (barman-cloud)"], "pgbackrest": ["pgBackRest"], "django": ["django-storages"],
+    "iceberg": ["PyIceberg"],
 }
-# Libraries that hand their settings to boto3 or PyArrow, for which the doctor prints them.
-BUILT_ON_OTHERS = {"smart_open", "django-storages", "PyIceberg"}
+# Libraries that hand their settings to boto3, for which the doctor prints them.
+BUILT_ON_OTHERS = {"smart_open"}
 # Words of the language around a setting.
-GLUE = {"export", "manager", "builder", "config", "uploader", "newuploader", "aws_sdk_s3", "s3configuration", "serviceconfiguration", "client"}
+GLUE = {"export", "manager", "builder", "config", "uploader", "newuploader", "aws_sdk_s3", "s3configuration", "serviceconfiguration", "client", "import", "botocore"}
 LARGE_BYTES = 17_000_000
 
 
 def said(client: dict, mode: str, transport: str, parts: tuple[str, ...] = ("settings", "notes")) -> str:
     """What the doctor says about a client, without a certificate authority of one's own."""
     holds = {mode, "tls" if transport == "TLS" else "http"}
-
-    def applies(item: object) -> bool:
-        return not isinstance(item, dict) or set(item.get("when", [])) <= holds
-
-    texts = []
-    for item in filter(applies, [item for part in parts for item in client[part]]):
-        lines = [line if isinstance(line, str) else line["line"] for line in item.get("lines", []) if applies(line)]
-        texts += lines or [item.get("text", "")]
-    return "\n".join(texts)
+    texts = [text for _, text in blocks(client, holds)] if "settings" in parts else []
+    return "\n".join(texts + (notes(client, holds) if "notes" in parts else []))
 
 
 def plain(text: str) -> str:
