@@ -8,12 +8,13 @@
 //! what those leave open.
 //!
 //! The modules are layers. Each imports only from those before it in this list: `limits`, `error`, `operation`,
-//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `waits`, `context`, `call`, `handlers`, `routes`,
-//! `service`.
+//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `waits`, `context`, `call`, `handlers`, `checks`,
+//! `routes`, `service`.
 #![forbid(unsafe_code)]
 
 mod access;
 mod call;
+pub mod checks;
 mod context;
 mod error;
 mod handlers;

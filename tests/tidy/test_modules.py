@@ -113,6 +113,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"context"},
         {"call"},
         {"handlers"},
+        {"checks"},
         {"routes"},
         {"service"},
     ],

@@ -65,7 +65,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 ///
 /// # Errors
 /// `INVALID_REQUEST`.
-pub(super) fn keys(given: cairn_api::GivenCredential) -> Result<GivenCredential, AdminError> {
+pub(crate) fn keys(given: cairn_api::GivenCredential) -> Result<GivenCredential, AdminError> {
     Ok(GivenCredential::new(given.access_key.into(), given.secret_key.into())?)
 }
 

@@ -23,7 +23,7 @@ const fn versioning_state(versioning: Versioning) -> VersioningState {
 }
 
 /// Validates that mode and number of a quota agree, and returns the limit.
-fn limit(mode: QuotaMode, name: &str, number: Option<u64>) -> Result<Option<u64>, AdminError> {
+pub(crate) fn limit(mode: QuotaMode, name: &str, number: Option<u64>) -> Result<Option<u64>, AdminError> {
     match (mode, number) {
         (QuotaMode::Limit, Some(number)) if number <= QUOTA_LIMIT_MAX => Ok(Some(number)),
         (QuotaMode::Limit, Some(_)) => {

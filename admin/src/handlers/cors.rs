@@ -27,7 +27,7 @@ fn rule_body(rule: &Rule) -> CorsRule {
     }
 }
 
-fn rule_of(body: CorsRule) -> Rule {
+pub(crate) fn rule_of(body: CorsRule) -> Rule {
     Rule {
         id: body.id,
         origins: body.allowed_origins.into_iter().map(Into::into).collect(),
@@ -53,6 +53,11 @@ fn stored(bucket: &Bucket) -> Result<CorsRules, AdminError> {
     }
 }
 
+/// Returns how a server of this mode compares origins.
+pub(crate) fn matching(s3_compatibility: &str) -> OriginMatching {
+    if s3_compatibility == "extended" { OriginMatching::Patterns } else { OriginMatching::Exact }
+}
+
 /// `GET /api/v1/buckets/{bucket}/cors`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
@@ -69,10 +74,7 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Err(AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
     let body: SetCorsRules = parse_json(&json)?;
-    let matching = match call.context.capabilities.s3_compatibility {
-        "extended" => OriginMatching::Patterns,
-        _ => OriginMatching::Exact,
-    };
+    let matching = matching(call.context.capabilities.s3_compatibility);
     let rules = Rules::new(body.rules.into_iter().map(rule_of).collect(), matching).map_err(refusal)?;
     call.store()?.change_bucket(&bucket, BucketChange::Cors(Some(rules.encode()))).await?;
     let detail = format!("{} rules", rules.rules().len());
@@ -89,7 +91,7 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 }
 
 /// Words an error with the member of the document.
-fn refusal(error: CorsError) -> AdminError {
+pub(crate) fn refusal(error: CorsError) -> AdminError {
     AdminError::invalid(match error {
         CorsError::NoRules => "rules: at least one is required; DELETE this route to remove all".to_owned(),
         CorsError::TooManyRules => format!("rules: a bucket can have at most {RULES_MAX}"),

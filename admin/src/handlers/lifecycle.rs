@@ -40,7 +40,7 @@ fn tags(bodies: Vec<Tag>) -> Result<Tags, AdminError> {
 }
 
 /// Validates the rule of a request. A replacement gives every member again.
-fn rule_of(
+pub(crate) fn rule_of(
     request: SetLifecycleRule,
     id: RuleId,
     created_at: Timestamp,

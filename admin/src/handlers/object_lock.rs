@@ -34,7 +34,8 @@ fn retention_body(retention: DefaultRetention) -> cairn_api::DefaultRetention {
     cairn_api::DefaultRetention { mode: mode_name(retention.mode), days, years }
 }
 
-fn checked(body: &cairn_api::DefaultRetention) -> Result<DefaultRetention, AdminError> {
+/// Validates a default retention.
+pub(crate) fn checked(body: &cairn_api::DefaultRetention) -> Result<DefaultRetention, AdminError> {
     let positive = |name: &str, number: u32, max: u32| {
         if (1..=max).contains(&number) {
             return Ok(number);

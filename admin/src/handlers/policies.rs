@@ -24,7 +24,7 @@ pub(super) fn policy_body(info: &PolicyInfo) -> cairn_api::Policy {
 }
 
 /// Returns the body of a statement.
-pub(super) fn statement_body(draft: StatementDraft) -> Statement {
+pub(crate) fn statement_body(draft: StatementDraft) -> Statement {
     Statement {
         effect: draft.effect.into(),
         actions: draft.actions.into_iter().map(Into::into).collect(),
@@ -39,7 +39,8 @@ fn bound_policy(info: &PolicyInfo) -> BoundPolicy {
     BoundPolicy { policy: policy_body(info), attached_to }
 }
 
-fn draft(request: PolicyDocument) -> PolicyDraft {
+/// Returns a document as the directory reads it.
+pub(crate) fn draft(request: PolicyDocument) -> PolicyDraft {
     let statement = |statement: Statement| StatementDraft {
         effect: statement.effect.into(),
         actions: statement.actions.into_iter().map(Into::into).collect(),

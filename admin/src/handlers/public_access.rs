@@ -60,7 +60,7 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// Checks the rules of a request, and returns their prefixes.
-fn checked(body: &Body) -> Result<Vec<(Box<str>, bool)>, AdminError> {
+pub(crate) fn checked(body: &Body) -> Result<Vec<(Box<str>, bool)>, AdminError> {
     let invalid = |index: usize, why: &str| AdminError::invalid(format!("rules[{index}].{why}"));
     if body.rules.len() > PUBLIC_RULES_MAX {
         return Err(AdminError::invalid(format!("rules: a bucket has at most {PUBLIC_RULES_MAX} rules")));

@@ -112,7 +112,7 @@ fn described(webhook: &Webhook) -> String {
 }
 
 /// Parses event types, each of which may be named once.
-fn event_types(names: &[cairn_api::EventType]) -> Result<Vec<EventType>, AdminError> {
+pub(crate) fn event_types(names: &[cairn_api::EventType]) -> Result<Vec<EventType>, AdminError> {
     let mut types = Vec::new();
     for name in names {
         let kind = parse_type(name)?;
