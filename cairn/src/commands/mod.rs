@@ -3,6 +3,7 @@
 //! Each file declares the arguments of its commands and runs them. This file lists them all, and parses a command line.
 
 mod app;
+mod apply;
 mod arguments;
 mod audit;
 mod bucket;
@@ -40,6 +41,7 @@ use argh::{ArgsInfo, EarlyExit, FromArgs};
 
 use crate::failure::Outcome;
 use app::App;
+use apply::Apply;
 use arguments::{Requested, normalized, requested, with_dash_last};
 use audit::Audit;
 use bucket::Bucket;
@@ -109,6 +111,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Event(Event),
     Webhook(Webhook),
+    Apply(Apply),
     Share(Share),
     Embed(Embed),
     Storage(Storage),
@@ -140,6 +143,7 @@ impl Command {
             Self::Explain(command) => command.run(),
             Self::Event(noun) => noun.run(),
             Self::Webhook(noun) => noun.run(),
+            Self::Apply(command) => command.run(),
             Self::Share(noun) => noun.run(),
             Self::Embed(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
