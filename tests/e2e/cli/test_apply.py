@@ -285,6 +285,15 @@ def test_a_changed_secret_needs_the_old_key_to_go(applier: Applier):
     assert works(applier.store, "app", JOB_KEY) and not works(applier.store, "app", SITE_KEY)
 
 
+def test_a_target_may_be_in_a_file(applier: Applier):
+    """Its path is shown nowhere, and it is compared all the same."""
+    (applier.folder / "target.url").write_text(WEBHOOK + "\n")
+    text = HOOK.replace(f'target_url = "{WEBHOOK}"', 'target_url_file = "target.url"')
+    assert "T0" not in applier.twice(text) and NOTHING in applier.apply(HOOK)
+    (applier.folder / "target.url").write_text("https://hooks.example.com/a path")
+    assert "line 1: target_url: " in applier.refused(text)
+
+
 def test_a_failure_says_what_was_made_and_the_next_run_goes_on(applier: Applier):
     """Root's access key is known to the server only."""
     root = applier.store.secrets.root_access_key
