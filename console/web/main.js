@@ -15,6 +15,7 @@ const RAIL = [
     ["overview", "Overview", always],
     ["buckets", "Buckets", always],
     ["sharing", "Sharing", always],
+    ["public", "Public access", always],
   ],
   [
     ["accounts", "Accounts", mayOversee],

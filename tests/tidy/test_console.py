@@ -1,5 +1,6 @@
 """Rules on the console's sources: which file may import which, how long lines are, and that every text has a translation."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -8,6 +9,8 @@ from tidy.test_files import LINES_MAX, REPOSITORY
 
 WEB = REPOSITORY / "console/web"
 COLUMNS_MAX = 120
+# All files together, each compressed as it is served; docs/console.md names it, too.
+COMPRESSED_BYTES_MAX = 110_000
 # From the bottom up. A file imports from lower layers; those of `lib` may import each other, without circles.
 LAYERS = ["words", "lib", "views", "main.js"]
 IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")
@@ -114,6 +117,11 @@ def test_lines_are_short():
     files = [path for path in [*sources(WEB), *WEB.glob("*.css")] if path.parent.name != "words"]
     assert [line for path in files for line in long_lines(str(path), path.read_text())] == []
     assert long_lines("planted", f'{"x" * 121}\n  "{"x" * 121}",\nt("{"x" * 121}")') == ["planted:1", "planted:3"]
+
+
+def test_all_files_stay_small():
+    """A browser reads all of them soon after the first view."""
+    assert sum(len(gzip.compress(path.read_bytes(), 9)) for path in WEB.rglob("*") if path.is_file()) < COMPRESSED_BYTES_MAX
 
 
 def test_each_word_has_a_line():

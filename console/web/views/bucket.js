@@ -7,6 +7,7 @@ import { createShares } from "../lib/links.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
+import { publicMark } from "../lib/public.js";
 import { section } from "../lib/sections.js";
 import { mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
@@ -371,7 +372,9 @@ export async function show(view, { parts: [bucket], parameters }) {
   });
 
   const listPlace = h("div");
+  const openTag = h("span");
   const tags = [
+    openTag,
     isVersioned && tag(t("versions")),
     info.versioning === "Suspended" && tag(t("versions suspended")),
     info.object_lock && tag(t("object lock")),
@@ -470,6 +473,11 @@ export async function show(view, { parts: [bucket], parameters }) {
   showUploads();
   await Promise.all([list.ready, drawInterrupted()]);
   markShared();
+  // The objects are there without this mark, too.
+  publicMark(bucket, prefix).then(
+    (made) => fill(openTag, made),
+    () => {},
+  );
   return () => {
     list.stop();
     removeEventListener("keydown", keys);

@@ -1,4 +1,4 @@
-// Settings of a bucket: versions, quota, object lock, lifecycle rules, CORS rules, deletion.
+// Settings of a bucket: versions, quota, locks, lifecycle, public access, CORS, deletion.
 
 import { api, bucketPath } from "../lib/api.js";
 import { removeBucket } from "../lib/buckets.js";
@@ -7,6 +7,7 @@ import { fill, h } from "../lib/dom.js";
 import { describe } from "../lib/errors.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
 import { draw, go, place } from "../lib/navigation.js";
+import { allPublic, publicCommands, publicSection } from "../lib/public.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
@@ -228,9 +229,12 @@ function ruleTable(bucket, rules) {
 }
 
 export async function show(view, { parts: [bucket] }) {
-  const [info, { rules }, contents, { rules: cors }, lock] = await Promise.all([
+  const [info, open, { rules }, contents, { rules: cors }, lock, { blocked }] = await Promise.all([
     api.get(bucketPath(bucket)),
-    ...["lifecycle", "contents", "cors", "object-lock"].map((part) => api.get(bucketPath(bucket, part))),
+    allPublic(bucket),
+    ...["lifecycle", "contents", "cors", "object-lock", "public-access"].map((part) =>
+      api.get(bucketPath(bucket, part)),
+    ),
   ]);
   const setVersioning = async (versioning) => {
     const text =
@@ -303,6 +307,7 @@ export async function show(view, { parts: [bucket] }) {
         null,
         button(t("Create rule"), () => editRule(bucket, null)),
       ),
+    publicSection(bucket, open, blocked),
     corsSection(bucket, cors),
     h("h2", null, t("Events")),
     h("p", null, link(t("Events of this bucket"), place("events", [], { bucket }))),
@@ -323,6 +328,7 @@ export async function show(view, { parts: [bucket] }) {
     commands(
       `cairn bucket show ${quoted(bucket)}`,
       `cairn lifecycle list ${quoted(bucket)}`,
+      ...publicCommands(bucket, open.rules),
       ...corsCommands(bucket, cors),
       ...(lock.object_lock ? [`cairn bucket object-lock ${quoted(bucket)} --mode governance --days 30`] : []),
     ),

@@ -90,7 +90,7 @@ def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: s
             open_place(page, place)
             found |= {(str(place), line): "" for line in page.violations()}
         for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("policies",), "Create policy"), (("webhooks",), "Create webhook"),
-                            (("settings", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"),
+                            (("settings", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"), (("settings", versioned), "Make objects public"),
                             (("settings", f"{versioned}-lock"), "Change default retention"), (("object", f"{versioned}-lock", "locked"), "Retention"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
             page.go(*place)
             page.click(name)
@@ -160,6 +160,7 @@ def fill_every_view(store: Cairn, bucket: str) -> str:
     for path, body in [
         (f"/buckets/{bucket}-lock/object-retention/locked", {"retention": retention}), (f"/buckets/{bucket}-lock/object-legal-hold/locked", {"legal_hold": True}),
         (f"/buckets/{bucket}/cors", {"rules": [rule, rule]}),
+        (f"/buckets/{bucket}/public-access", {"rules": [{"prefix": "folder/", "list": True}, {"prefix": "a-long-prefix-without-any-place-to-break-it-" * 8}]}),
     ]:
         expect(store.admin.put(path, body), 200)
     account = expect(store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]

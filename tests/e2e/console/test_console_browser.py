@@ -102,7 +102,7 @@ def test_request_that_outlives_the_session_asks_for_no_login(page: Page, console
 @pytest.mark.parametrize("view", VIEWS)
 def test_view_opens_by_its_link(page: Page, view: str):
     """The title of the page follows, the link is marked, and the focus is not lost."""
-    name = {"refused": "Refused requests"}.get(view, view.capitalize())
+    name = {"refused": "Refused requests", "public": "Public access"}.get(view, view.capitalize())
     page.go("storage" if view != "storage" else "overview")
     page.click(name)
     page.wait("async (view) => location.hash === `#/${view}`", view)

@@ -1,0 +1,21 @@
+// Public access: everything that anybody may read without an account.
+
+import { h } from "../lib/dom.js";
+import { allPublic, disabledNote, publicTable } from "../lib/public.js";
+import { plural, t } from "../lib/text.js";
+import { commands, emptyBox, loadInto, viewHead } from "../lib/ui.js";
+
+export async function show(view) {
+  await loadInto(view, async () => {
+    const { enabled, rules } = await allPublic();
+    return [
+      viewHead(t("Public access"), [], plural(rules.length, "{n} rule", "{n} rules")),
+      disabledNote(enabled),
+      rules.length > 0
+        ? publicTable(rules, true)
+        : emptyBox(t("Nothing is public. The settings of a bucket can make a prefix readable by everybody.")),
+      h("p", { class: "hint" }, t("Links are not in this list: each of them opens one object, and is under Sharing.")),
+      commands("cairn public list"),
+    ];
+  });
+}
