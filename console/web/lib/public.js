@@ -201,7 +201,10 @@ export function publicSection(bucket, { enabled, rules }, blocked) {
 
 /** Returns the commands that do the same. */
 export function publicCommands(bucket, rules) {
-  const set = ({ prefix, list }) => `cairn public set ${quoted(bucket)} ${quoted(prefix)}${list ? " --list" : ""}`;
+  const set = ({ prefix, list }) => {
+    const options = list ? " --list" : "";
+    return `cairn public set ${quoted(bucket)} ${quoted(prefix)}${options}`;
+  };
   return rules.length > 0 ? rules.slice(0, 1).map(set) : [`cairn public list ${quoted(bucket)}`];
 }
 

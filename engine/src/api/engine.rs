@@ -19,12 +19,13 @@ use crate::store::options::EtagKind;
 use crate::types::bucket::Bucket;
 use crate::types::import::ImportOutcome;
 use crate::types::object::{
-    DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome, VersionsPage,
+    DeleteOptions, DeleteOutcome, DeletedPage, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome,
+    VersionsPage,
 };
 use crate::types::object_lock::Retention;
 use crate::types::tags::Tags;
 use crate::write::writer::{PayloadWriter, TagSource};
-use cairn_model::{Etag, ObjectKey, VersionName};
+use cairn_model::{Etag, ObjectKey, Timestamp, VersionName};
 use futures_channel::oneshot;
 use glommio::{Latency, Shares, TaskQueueHandle};
 use std::future::Future;
@@ -372,6 +373,53 @@ impl Engine {
         self.context.report_damage(list::list_objects(&self.store().slices, bucket.id, list), || {
             bucket.name.to_string()
         })
+    }
+
+    /// Returns one page of the objects that a bucket held at a moment: of each key the newest version that is not later.
+    /// Versions that were removed since are missing.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_objects_at(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListObjects<'_>,
+        at: Timestamp,
+    ) -> Result<ListPage, EngineError> {
+        let page = list::past::list_objects_at(&self.store().slices, bucket.id, list, at);
+        self.context.report_damage(page, || bucket.name.to_string())
+    }
+
+    /// Returns one page of the objects of a bucket that delete markers hide.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_deleted(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListObjects<'_>,
+    ) -> Result<DeletedPage, EngineError> {
+        let page = list::past::list_deleted(&self.store().slices, bucket.id, list);
+        self.context.report_damage(page, || bucket.name.to_string())
+    }
+
+    /// Returns the version that a key had at a moment, as [`Self::list_objects_at`] lists it.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchKey`] if it had none, or a delete marker; [`EngineError::Corrupt`] when a record fails its check.
+    pub fn version_at(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        at: Timestamp,
+    ) -> Result<VersionName, EngineError> {
+        let slice = self.store().slice_of(bucket, key)?;
+        let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
+        let find = || {
+            let found = list::past::version_at(&slice.environment.read()?, &slice.tables, &versions, at)?;
+            found.filter(|(_, is_marker)| !is_marker).map(|(name, _)| name).ok_or(EngineError::NoSuchKey)
+        };
+        self.context.report_damage(find(), || format!("{}/{key}", bucket.name))
     }
 
     /// Returns one page of a bucket's versions.

@@ -7,6 +7,7 @@
 
 mod events;
 pub(crate) mod merge;
+pub(crate) mod past;
 
 use crate::error::EngineError;
 use crate::format::keys;

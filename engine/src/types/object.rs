@@ -283,6 +283,8 @@ pub struct DeleteOptions {
     pub condition: WriteCondition,
     /// Whether to bypass governance retention. The caller has checked the permission.
     pub bypass_governance: bool,
+    /// Whether the named version is only deleted while it is the newest of its key. Otherwise it counts as missing.
+    pub only_newest: bool,
     /// Who asked for it.
     pub origin: Origin,
 }
@@ -348,6 +350,32 @@ pub struct ListedObject {
     pub checksum_algorithms: Vec<ChecksumAlgorithm>,
     /// What the checksums cover.
     pub checksum_kind: ChecksumKind,
+}
+
+/// A key whose newest version is a delete marker over an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletedObject {
+    /// The key.
+    pub key: String,
+    /// Bytes of the object.
+    pub size: u64,
+    /// The newest version that is no delete marker.
+    pub version: VersionName,
+    /// The newest delete marker.
+    pub marker: VersionName,
+    /// When the newest delete marker was written.
+    pub deleted_at: Timestamp,
+}
+
+/// One page of deleted objects.
+#[derive(Clone, Debug, Default)]
+pub struct DeletedPage {
+    /// Ordered by key.
+    pub objects: Vec<DeletedObject>,
+    /// Common prefixes in order.
+    pub common_prefixes: Vec<Vec<u8>>,
+    /// Where the next page begins. `None` for the last page.
+    pub next: Option<ListPosition>,
 }
 
 /// Parameters of a list of versions.

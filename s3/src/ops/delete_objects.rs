@@ -134,7 +134,10 @@ async fn delete(
     let origin = call.origin(Cause::Request);
     let deletes = permitted.iter().map(|object| {
         let (version, condition, origin) = (object.version, object.condition.clone(), origin.clone());
-        (object.key.clone(), DeleteOptions { version, condition, bypass_governance, origin })
+        (
+            object.key.clone(),
+            DeleteOptions { version, condition, bypass_governance, only_newest: false, origin },
+        )
     });
     let outcomes = call.engine.delete_objects(bucket, deletes.collect()).await;
     for (object, outcome) in permitted.iter().zip(outcomes) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ImportRuns, ManagementCredentials, MetricSources, OpenStore, S3Endpoint,
-    SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
+    AdminContext, AdminService, Capabilities, ImportRuns, ManagementCredentials, MetricSources, OpenStore,
+    S3Endpoint, SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
 use cairn_engine::{Engine, Store};

@@ -21,6 +21,7 @@ use crate::slice::version_chain::ChainedVersion;
 use crate::space::allocator::RemovedPayload;
 use crate::space::reservation::Reservation;
 use crate::types::bucket::{QuotaUsage, Versioning};
+use crate::types::event::Cause;
 use crate::types::object::{DeleteOptions, DeleteOutcome, ObjectInfo, PutOutcome, WriteCondition};
 use cairn_model::{Timestamp, UploadId, VersionId, VersionName};
 
@@ -178,10 +179,16 @@ impl Batch<'_> {
     /// Deletes an object or a version.
     pub(super) fn delete(&mut self, command: &DeleteObject) -> Result<DeleteOutcome, Failure> {
         let target = self.target(&command.bucket, &command.key)?;
-        let DeleteOptions { version, condition, bypass_governance, origin } = &command.options;
+        let DeleteOptions { version, condition, bypass_governance, only_newest, origin } = &command.options;
         let author = Author::client(&command.key, origin);
         if let Some(name) = version {
-            return self.delete_version(&target, author, *name, condition, *bypass_governance);
+            return self.delete_version(
+                &target,
+                author,
+                *name,
+                condition,
+                (*bypass_governance, *only_newest),
+            );
         }
         let newest = self.newest(&target)?;
         condition.check(current_object(newest.as_ref()))?;
@@ -222,7 +229,7 @@ impl Batch<'_> {
         author: Author<'_>,
         name: VersionName,
         condition: &WriteCondition,
-        bypass_governance: bool,
+        (bypass_governance, only_newest): (bool, bool),
     ) -> Result<DeleteOutcome, Failure> {
         let found = self.named_version(target, name)?;
         condition.check(found.as_ref().map(|found| &found.record.info))?;
@@ -236,6 +243,9 @@ impl Batch<'_> {
         if newest.key == found.key {
             self.remove_newest(target, author, found, bypass_governance)?;
             return Ok(outcome);
+        }
+        if only_newest {
+            return Ok(DeleteOutcome { existed: false, ..outcome });
         }
         self.remove_older(target, author, found, bypass_governance)?;
         Ok(outcome)
@@ -280,7 +290,13 @@ impl Batch<'_> {
         self.record_current(target, before, after);
         let was_marker = removal.found.record.is_delete_marker();
         let removed = self.remove_version(target, removal)?;
-        self.write_event_of_removal(target, author, &removed, was_marker)?;
+        match next.as_ref().map(|next| &next.record) {
+            // What the removal of a marker brings back is what its event is about.
+            Some(restored) if author.origin.cause == Cause::Restore && !restored.is_delete_marker() => {
+                self.write_event_of_put(target, author, &restored.info, false, false)?;
+            }
+            _ => self.write_event_of_removal(target, author, &removed, was_marker)?,
+        }
         if next.is_some_and(|next| next.record.info.is_null) {
             self.remove_null_entry(target)?;
         }
