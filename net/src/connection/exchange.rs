@@ -18,7 +18,7 @@ use crate::service::interface::{
 use crate::service::request_body::{BodyState, RequestBody};
 use crate::transport::timeouts::WaitEnd;
 use crate::transport::tls::Tls;
-use crate::transport::wire::Wire;
+use crate::transport::wire::{Unsigned, Wire};
 
 /// What happens to the connection after an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,8 @@ pub(crate) enum AfterExchange {
     Close(Close),
 }
 
-/// Answers one request. One that nobody has signed may have to make room for another one; then its connection is cut.
+/// Answers one request. One that nobody has signed waits for its turn, and may have to make room for another one; then its
+/// connection is cut.
 pub(crate) async fn exchange<S: Service>(
     context: &PortContext<S>,
     wire: &mut Wire,
@@ -52,7 +53,7 @@ async fn exchange_unsigned<S: Service>(
         context.metrics.unsigned_ended.add(1);
     }
     let timeout = Rc::clone(wire.timeout());
-    wire.count_in(Some(Arc::clone(&unsigned.sent)));
+    wire.set_unsigned(Some(Unsigned { sent: Arc::clone(&unsigned.sent), turns: context.turns.clone() }));
     // The service may be writing to the store. So it is not dropped, but waits for the client no longer.
     let make_room = async {
         if (&mut unsigned.end).await.is_ok() {
@@ -60,8 +61,12 @@ async fn exchange_unsigned<S: Service>(
         }
         std::future::pending().await
     };
-    let after = futures_lite::future::or(exchange_any(context, wire, request), make_room).await;
-    wire.count_in(None);
+    let answer = async {
+        wire.take_turn().await;
+        exchange_any(context, wire, request).await
+    };
+    let after = futures_lite::future::or(answer, make_room).await;
+    wire.set_unsigned(None);
     after
 }
 

@@ -4,4 +4,5 @@ pub(crate) mod read_buffer;
 pub(crate) mod socket;
 pub(crate) mod timeouts;
 pub(crate) mod tls;
+pub(crate) mod turns;
 pub(crate) mod wire;
