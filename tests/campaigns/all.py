@@ -37,6 +37,7 @@ PARTS = [
     Part("simulated cuts", ("tests/campaign", "cuts", "--seed", "1"), "--cuts", 100_000),
     Part("the edge of quotas", ("tests/campaign", "quota", "--seed", "1"), "--operations", 10_000_000),
     Part("kill -9", ("tests/campaign", "crash", "--seed", "1"), "--cycles", 2000),
+    Part("writers that may only create", ("tests/campaign", "create-only", "--seed", "1"), "--keys", 10_000, (("--kills", 200),)),
     Part("power cuts, ext4", ("tests/campaign", "power-cut", "--seed", "1"), "--cuts", 200),
     Part("power cuts, XFS", ("tests/campaign", "power-cut", "--seed", "2", "--file-system", "xfs"), "--cuts", 200),
     Part("power cuts by snapshot", ("tests/campaign", "power-cut", "--seed", "3", "--snapshot"), "--cuts", 100),

@@ -31,6 +31,7 @@ DEBIAN = {
 }
 # Mounts file systems, so it belongs to the lane of what does.
 MOUNTING = ("tests/e2e/operation/test_operating.py",)
+CRASHES = ("tests/campaigns/test_crash.py", "tests/campaigns/test_create_only.py")
 POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing_disk.py")
 # The benchmarks have no tests, and compiling their dependencies takes long; clippy sees them.
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
@@ -143,7 +144,7 @@ def damage(ready: tuple[str, ...]) -> list[Step]:
 
 def crash(ready: tuple[str, ...]) -> list[Step]:
     """kill -9 under load."""
-    return [pytest("crash", "crash", CLOCKS, "-s", "tests/campaigns/test_crash.py", priority=LAST, after=ready)]
+    return [pytest("crash", "crash", CLOCKS, "-s", *CRASHES, priority=LAST, after=ready)]
 
 
 def power(ready: tuple[str, ...]) -> list[Step]:
