@@ -23,7 +23,7 @@ READY_SECONDS = 30
 # The limits of the test machine; the files request more.
 HERE = ["--cgroups=disabled", "--network=host", "--ulimit=nofile=4096:4096", "--ulimit=memlock=8388608:8388608", "--ulimit=nproc=4096:4096"]
 # Keys of the compose file that say how it is built and started, and those that HERE replaces.
-NOT_OPTIONS = {"image", "build", "restart", "ulimits", "ports"}
+NOT_OPTIONS = {"image", "build", "restart", "ulimits", "ports", "mem_limit"}
 # The options that the error names.
 IO_URING_OPTIONS = [
     "--security-opt seccomp=seccomp.json", 'security_opt: ["seccomp=./seccomp.json"]', "SeccompProfile=", "localhostProfile:",

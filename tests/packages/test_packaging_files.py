@@ -120,6 +120,7 @@ def test_quadlet_and_compose_file_have_the_same_options():
         assert f"{name}={limit}:{limit}" in values
     for port in service["ports"]:
         assert port in values
+    assert f"--memory={service['mem_limit']}" in values
     for name, file in service["environment"].items():
         assert f"{name}={file.replace('/run/secrets/', '/run/secrets/cairn-')}" in values
     assert service["security_opt"] == ["seccomp=./seccomp.json", "no-new-privileges:true"]
