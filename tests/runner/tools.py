@@ -77,10 +77,11 @@ def javascript() -> None:
 
 
 def go() -> None:
-    """The program around the AWS SDK for Go, MinIO's client and load generator, and Helm."""
+    """The program around the AWS SDK for Go, MinIO's client, load generator and server, and Helm."""
     need("go", "1.24 or later, for the AWS SDK for Go")
     go_program(CLIENTS / "minio", {"mc": "github.com/minio/mc", "warp": "github.com/minio/warp"})
     go_program(CLIENTS / "go", {"go-client": "."})
+    go_program(CLIENTS / "minio-server", {"minio": "github.com/minio/minio"})
     go_program(CLIENTS / "helm", {"helm": "helm.sh/helm/v3/cmd/helm"})
 
 
