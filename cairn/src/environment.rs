@@ -6,3 +6,8 @@ pub(crate) const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
 pub(crate) const CA_VARIABLE: &str = "SERVICE_CA_CERTIFICATE";
 /// Holds the address of the management plane that commands use without `--endpoint`.
 pub(crate) const ENDPOINT_VARIABLE: &str = "SERVICE_MANAGEMENT_ENDPOINT";
+/// Hold the credential of the store that objects are imported from. It is read from nowhere else.
+pub(crate) const SOURCE_ACCESS_KEY_VARIABLE: &str = "SOURCE_ACCESS_KEY";
+pub(crate) const SOURCE_SECRET_KEY_VARIABLE: &str = "SOURCE_SECRET_KEY";
+/// Names a PEM file of certificate authorities that are trusted for that store instead of those of the host.
+pub(crate) const SOURCE_CA_VARIABLE: &str = "SOURCE_CA_CERTIFICATE";

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     WrongUsage(String),
     /// There was no response from a server, or an incomplete one.
     NoResponse(String),
+    /// The user has ended it with a signal. The same command continues it.
+    Interrupted(String),
 }
 
 impl Failure {
@@ -25,18 +27,24 @@ impl Failure {
     pub(crate) const WRONG_USAGE: u8 = 2;
     const FAILED: u8 = 1;
     const NO_RESPONSE: u8 = 3;
+    /// 128 and the number of SIGINT, as shells have it.
+    const INTERRUPTED: u8 = 130;
 
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) => Self::FAILED,
             Self::WrongUsage(_) => Self::WRONG_USAGE,
             Self::NoResponse(_) => Self::NO_RESPONSE,
+            Self::Interrupted(_) => Self::INTERRUPTED,
         }
     }
 
     pub(crate) fn message(&self) -> &str {
         match self {
-            Self::Failed(message) | Self::WrongUsage(message) | Self::NoResponse(message) => message,
+            Self::Failed(message)
+            | Self::WrongUsage(message)
+            | Self::NoResponse(message)
+            | Self::Interrupted(message) => message,
         }
     }
 }

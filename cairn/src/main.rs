@@ -1,7 +1,8 @@
 //! The `cairn` binary: the server, and the command-line client of its management plane.
 //!
 //! Commands are nouns with verbs, or single verbs; each has a file in `commands`. Exit codes: 0 success (for `status`: ready;
-//! for `check`, `storage inspect` and `verify`: no problems found), 1 failure, 2 wrong usage, 3 no response from a server.
+//! for `check`, `storage inspect` and `verify`: no problems found), 1 failure, 2 wrong usage, 3 no response from a server,
+//! 130 ended by a signal after it has written down what it did.
 #![forbid(unsafe_code)]
 
 mod choice;
@@ -14,6 +15,7 @@ mod failure;
 mod moment;
 mod output;
 mod quantity;
+mod s3;
 mod terminal;
 
 use std::ffi::OsString;

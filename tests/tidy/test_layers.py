@@ -27,7 +27,7 @@ RESERVED = {
     "heed": {"cairn-lmdb"},
     "glommio": {"cairn-net", "cairn-engine"},
     "httparse": {"cairn-http1"},
-    "quick-xml": {"cairn-s3", "cairn-loadtests"},
+    "quick-xml": {"cairn", "cairn-s3", "cairn-loadtests"},
     "argh": {"cairn", "cairn-loadtests"},
 }
 

@@ -129,7 +129,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"check", "serve"},
         {"fuzz"},
     ],
-    "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client"}, {"doctor"}, {"commands"}],
+    "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client", "s3"}, {"doctor"}, {"commands"}],
     "loadtests": [
         {"failure", "random", "units", "workload"},
         {"measure", "objects"},

@@ -17,17 +17,27 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// would be unknown whether a change was made. No server closes one within a second.
 const IDLE_MAX: Duration = Duration::from_millis(500);
 /// Maximum number of idle connections: one for each request of a command that sends several at a time.
-const CONNECTIONS_MAX: usize = 8;
+pub(super) const CONNECTIONS_MAX: usize = 8;
 
 /// Returns the configured HTTP client. It trusts the certificate authorities of the environment or of the host.
 pub(crate) fn agent() -> Result<Agent, Failure> {
-    let path = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty());
-    agent_trusting(path.as_deref().map(|path| (CA_VARIABLE, Path::new(path))))
+    agent_with(CA_VARIABLE, CONNECTIONS_MAX)
+}
+
+/// Returns the configured HTTP client. It trusts the certificate authorities of the file that a variable names, or else those
+/// of the host, and keeps this many idle connections.
+pub(crate) fn agent_with(variable: &str, connections: usize) -> Result<Agent, Failure> {
+    let path = std::env::var_os(variable).filter(|path| !path.is_empty());
+    configured(path.as_deref().map(|path| (variable, Path::new(path))), connections)
 }
 
 /// Returns the configured HTTP client. It trusts the certificate authorities of a PEM file, or else those of the host. The
 /// file comes with the name of the setting that it is from, for messages.
 pub(crate) fn agent_trusting(file: Option<(&str, &Path)>) -> Result<Agent, Failure> {
+    configured(file, CONNECTIONS_MAX)
+}
+
+fn configured(file: Option<(&str, &Path)>, connections: usize) -> Result<Agent, Failure> {
     let roots = match file {
         Some((setting, path)) => RootCerts::from(authorities(setting, path)?),
         None => RootCerts::PlatformVerifier,
@@ -44,8 +54,8 @@ pub(crate) fn agent_trusting(file: Option<(&str, &Path)>) -> Result<Agent, Failu
         .max_redirects(0)
         .max_redirects_will_error(false)
         .proxy(None)
-        .max_idle_connections(CONNECTIONS_MAX)
-        .max_idle_connections_per_host(CONNECTIONS_MAX)
+        .max_idle_connections(connections)
+        .max_idle_connections_per_host(connections)
         .max_idle_age(IDLE_MAX)
         .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
         .build();

@@ -46,6 +46,44 @@ impl Client {
         self.success(request, response?)
     }
 
+    /// Sends bytes as the body of a request. Returns the response, whatever its status.
+    pub(crate) fn send_bytes(
+        &self,
+        request: &Request,
+        headers: &[(String, String)],
+        content: &[u8],
+    ) -> Result<Response, Failure> {
+        let sent = self.with_headers(request, headers)?.body(content);
+        let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
+        self.run(request, sent)
+    }
+
+    /// Sends `size` bytes as the body of a request. Returns the response, whatever its status. The server may answer before the
+    /// content is read.
+    pub(crate) fn send_stream(
+        &self,
+        request: &Request,
+        headers: &[(String, String)],
+        content: &mut dyn Read,
+        size: u64,
+    ) -> Result<Response, Failure> {
+        let mut content = Exactly::new(content, size);
+        let builder = self.with_headers(request, headers)?;
+        let builder = builder.header("content-length", size).header("expect", "100-continue");
+        let sent = builder.body(SendBody::from_reader(&mut content));
+        let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
+        self.run(request, sent)
+    }
+
+    fn with_headers(
+        &self,
+        request: &Request,
+        headers: &[(String, String)],
+    ) -> Result<http::request::Builder, Failure> {
+        let begun = self.head(request, Some(self.token()?));
+        Ok(headers.iter().fold(begun, |builder, (name, value)| builder.header(name, value)))
+    }
+
     /// Begins a download. The content must be read to its end.
     pub(crate) fn download(&self, request: &Request) -> Result<Download, Failure> {
         let sent = self.head(request, Some(self.token()?)).body(());

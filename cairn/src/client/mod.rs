@@ -23,10 +23,11 @@ use crate::moment::now_millis;
 use crate::output;
 use crate::output::table::{Column, record, table};
 use crate::terminal;
+use agent::CONNECTIONS_MAX;
 use transport_error::{is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
-pub(crate) use agent::{agent, agent_trusting};
+pub(crate) use agent::{agent, agent_trusting, agent_with};
 pub(crate) use request::{Query, Request, Response, changed, query, with_query};
 pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 
@@ -45,13 +46,21 @@ pub(crate) struct Client {
     /// Whether responses are printed as JSON.
     is_json: bool,
     agent: OnceLock<Agent>,
+    /// Number of idle connections that are kept.
+    connections: usize,
 }
 
 impl Client {
     /// Creates a client with the token from the environment, and the address of `--endpoint` or of the environment.
     pub(crate) fn new(endpoint: Option<&Address>, is_json: bool) -> Result<Self, Failure> {
         let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
-        Ok(Self { base: Address::chosen(endpoint)?.0, token, is_json, agent: OnceLock::new() })
+        let base = Address::chosen(endpoint)?.0;
+        Ok(Self { base, token, is_json, agent: OnceLock::new(), connections: CONNECTIONS_MAX })
+    }
+
+    /// Keeps this many idle connections, for a command that sends so many requests at a time.
+    pub(crate) fn with_connections(self, connections: usize) -> Self {
+        Self { connections, ..self }
     }
 
     /// Returns whether a token is set.
@@ -68,6 +77,11 @@ impl Client {
     pub(crate) fn call(&self, request: &Request) -> Result<Value, Failure> {
         let response = self.exchange(request, Some(self.token()?))?;
         self.success(request, response)
+    }
+
+    /// Sends a request with the token. Returns the response, whatever its status.
+    pub(crate) fn call_raw(&self, request: &Request) -> Result<Response, Failure> {
+        self.exchange(request, Some(self.token()?))
     }
 
     /// Returns the token.
@@ -213,7 +227,7 @@ impl Client {
         if let Some(agent) = self.agent.get() {
             return Ok(agent);
         }
-        let made = agent()?;
+        let made = agent_with(CA_VARIABLE, self.connections)?;
         Ok(self.agent.get_or_init(|| made))
     }
 
@@ -260,7 +274,8 @@ impl Client {
         Failure::NoResponse(text)
     }
 
-    fn refusal(&self, request: &Request, response: &Response) -> Failure {
+    /// Returns the failure for a response that is an error.
+    pub(crate) fn refusal(&self, request: &Request, response: &Response) -> Failure {
         let text = |name: &str| response.body.as_ref()?["error"][name].as_str();
         let (Some(code), Some(message)) = (text("code"), text("message")) else {
             return self.unexpected_response(response);

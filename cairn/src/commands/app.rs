@@ -17,7 +17,7 @@ use crate::commands::doctor::is_bucket_name;
 use crate::commands::macros::{command, noun};
 use crate::commands::policy::template::{Scope, Template};
 use crate::commands::resources::{ACCOUNTS, BUCKETS, POLICIES};
-use crate::doctor::{Application, Endpoint, Facts, Mode, REGION, S3Client};
+use crate::doctor::{Application, Facts, Mode, REGION, S3Client};
 use crate::environment::CA_VARIABLE;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::labelled;

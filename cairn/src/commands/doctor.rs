@@ -9,10 +9,11 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::Client;
-use crate::doctor::{Endpoint, Examination, Options, Profile, S3Client, Verdict, as_json, count, lines};
+use crate::doctor::{Examination, Options, Profile, S3Client, Verdict, as_json, count, lines};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::counted;
+use crate::s3::endpoint::Endpoint;
 use crate::terminal;
 
 /// Print the settings that an S3 client needs for a server, check an AWS profile, and try everything with real requests: small

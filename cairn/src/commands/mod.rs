@@ -13,6 +13,7 @@ mod config;
 mod doctor;
 mod event;
 mod history;
+mod import;
 mod lifecycle;
 mod link;
 mod lock_mode;
@@ -51,6 +52,7 @@ use config::Config;
 use doctor::Doctor;
 use event::Event;
 use history::History;
+use import::Import;
 use lifecycle::Lifecycle;
 use link::{Embed, Share};
 use manual::Manual;
@@ -114,6 +116,7 @@ pub(crate) enum Command {
     Apply(Apply),
     Share(Share),
     Embed(Embed),
+    Import(Import),
     Storage(Storage),
     Verify(Verify),
     Completions(Completions),
@@ -146,6 +149,7 @@ impl Command {
             Self::Apply(command) => command.run(),
             Self::Share(noun) => noun.run(),
             Self::Embed(noun) => noun.run(),
+            Self::Import(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
             Self::Completions(command) => command.run(&usages(Cairn::get_args_info())),

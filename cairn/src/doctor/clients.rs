@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use cairn_server::config::{EDITS_MAX, closest};
 use serde_json::{Value, json};
 
-use super::endpoint::Endpoint;
+use crate::s3::endpoint::Endpoint;
 use crate::terminal;
 
 /// The region of the server's buckets.

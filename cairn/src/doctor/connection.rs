@@ -10,11 +10,11 @@ use cairn_http1::{encode_path, encode_strict, parse_http_date};
 use ureq::http::{self, HeaderMap};
 use ureq::{Agent, Error, Timeout};
 
-use super::endpoint::Endpoint;
-use super::signature::{Credentials, Parts, Signer, Stamp, sha256, unsigned_chunks};
-use super::xml;
 use crate::client::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 use crate::moment::now_millis;
+use crate::s3::endpoint::Endpoint;
+use crate::s3::signature::{Credentials, Parts, Signer, Stamp, sha256, unsigned_chunks};
+use crate::s3::xml;
 
 /// Time limit of a request and its answer: a part of a few megabytes over a slow line.
 const TIMEOUT: Duration = Duration::from_secs(120);

@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::check::{Checked, Verdict, count};
 use super::clients::{Facts, Mode, REGION};
 use super::connection::{Answer, Call, Connection, SKEW_SECONDS_MAX};
-use super::endpoint::Endpoint;
 use super::failed::Failed;
 use super::profile::Profile;
 use super::profile_checks;
@@ -18,6 +17,7 @@ use super::trip::Trip;
 use crate::client::{Client, Request, agent_trusting};
 use crate::failure::Failure;
 use crate::moment::now_millis;
+use crate::s3::endpoint::Endpoint;
 
 /// The address of a server on this host.
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7600";

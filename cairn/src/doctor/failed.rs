@@ -3,7 +3,7 @@
 use super::check::{Checked, Verdict};
 use super::clients::Mode;
 use super::connection::{Answer, NoAnswer};
-use super::xml;
+use crate::s3::xml;
 
 /// Longest text that is taken from an answer, in characters.
 const TEXT_CHARACTERS_MAX: usize = 400;

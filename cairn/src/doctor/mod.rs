@@ -6,18 +6,14 @@
 mod check;
 mod clients;
 mod connection;
-mod endpoint;
 mod examination;
 mod failed;
 mod profile;
 mod profile_checks;
 mod removal;
-mod signature;
 mod trip;
-mod xml;
 
 pub(crate) use check::{Verdict, as_json, count, lines};
 pub(crate) use clients::{Application, Client as S3Client, Facts, Mode, REGION};
-pub(crate) use endpoint::Endpoint;
 pub(crate) use examination::{Examination, Options};
 pub(crate) use profile::Profile;

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::signature::Credentials;
 use crate::failure::Failure;
+use crate::s3::signature::Credentials;
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -2,8 +2,8 @@
 
 use super::check::{Checked, Verdict};
 use super::clients::Mode;
-use super::endpoint::Endpoint;
 use super::profile::{Profile, Setting};
+use crate::s3::endpoint::Endpoint;
 
 /// Most bytes of an object in one request, 5 GiB.
 const ONE_REQUEST_BYTES_MAX: u64 = 5 << 30;

@@ -3,7 +3,7 @@
 use super::check::{Checked, Verdict};
 use super::connection::Call;
 use super::trip::Trip;
-use super::xml;
+use crate::s3::xml;
 
 /// Most versions and uploads that are looked for. The round trip makes fewer.
 const LISTED_MAX: &str = "1000";
@@ -49,8 +49,8 @@ impl Trip<'_> {
         if let Ok(listed) = self.connection.call(&Call::new("GET", &self.bucket, "").query(&query)) {
             let text = listed.text();
             for upload in xml::elements(&text, "Upload") {
-                if let (Some(key), Some(id)) = (xml::text(upload, "Key"), xml::text(upload, "UploadId")) {
-                    self.uploads.push((key, id));
+                if let (Some(key), Some(id)) = (upload.text_of("Key"), upload.text_of("UploadId")) {
+                    self.uploads.push((key.to_owned(), id.to_owned()));
                 }
             }
         }
@@ -70,6 +70,10 @@ impl Trip<'_> {
             _ => return self.keys.iter().map(|key| (key.clone(), None)).collect(),
         };
         let found = ["Version", "DeleteMarker"].into_iter().flat_map(|name| xml::elements(&text, name));
-        found.filter_map(|one| Some((xml::text(one, "Key")?, xml::text(one, "VersionId")))).collect()
+        found
+            .filter_map(|one| {
+                Some((one.text_of("Key")?.to_owned(), one.text_of("VersionId").map(str::to_owned)))
+            })
+            .collect()
     }
 }

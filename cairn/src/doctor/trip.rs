@@ -6,8 +6,8 @@ use super::check::{Checked, Verdict};
 use super::clients::Mode;
 use super::connection::{Answer, Body, Call, Connection, NoAnswer, crc32_text};
 use super::failed::Failed;
-use super::signature::hex;
-use super::xml;
+use crate::s3::signature::hex;
+use crate::s3::xml;
 
 /// Begins the names of buckets and keys that are made here.
 const PREFIX: &str = "cairn-doctor-";

@@ -18,6 +18,23 @@ impl Progress {
         Self::new(total, "{wide_bar} {pos}/{len} {per_sec} {eta}")
     }
 
+    /// Shows a bar and a text that changes.
+    pub(crate) fn described() -> Self {
+        Self::new(1, "{wide_bar} {msg}")
+    }
+
+    /// Whether nobody sees it.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.0.is_hidden()
+    }
+
+    /// Sets how much of a total is done, and the text.
+    pub(crate) fn show(&self, done: u64, total: u64, text: String) {
+        self.0.set_length(total.max(1));
+        self.0.set_position(done);
+        self.0.set_message(text);
+    }
+
     fn new(total: u64, template: &str) -> Self {
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         Self(ProgressBar::new(total).with_style(style))

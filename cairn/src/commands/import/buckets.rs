@@ -1,0 +1,51 @@
+//! The buckets of a source, and what they have.
+
+use super::source::{Source, Trouble};
+use crate::failure::Failure;
+use crate::terminal::plain;
+
+/// A bucket at the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SourceBucket {
+    pub(super) name: String,
+    /// `Enabled`, `Suspended`, or nothing if it never had versions.
+    pub(super) versioning: Option<String>,
+    pub(super) has_object_lock: bool,
+}
+
+/// Returns the named buckets, or without names all that the credential can see.
+pub(super) fn chosen(source: &Source, names: &[String]) -> Result<Vec<String>, Failure> {
+    let all = source.buckets().map_err(|trouble| failure(&trouble))?;
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let mut chosen = names.to_vec();
+    chosen.sort_unstable();
+    chosen.dedup();
+    match chosen.iter().find(|name| !all.contains(name)) {
+        None => Ok(chosen),
+        Some(name) => Err(format!("the source has no bucket {}, or does not show it", plain(name)).into()),
+    }
+}
+
+impl SourceBucket {
+    /// Asks the source.
+    pub(super) fn of(source: &Source, name: &str) -> Result<Self, Trouble> {
+        Ok(Self {
+            name: name.to_owned(),
+            versioning: source.versioning(name)?,
+            has_object_lock: source.has_object_lock(name)?,
+        })
+    }
+}
+
+/// Returns the failure of a command for a trouble with the source.
+pub(super) fn failure(trouble: &Trouble) -> Failure {
+    match trouble {
+        Trouble::NoAnswer(why) => Failure::NoResponse(why.clone()),
+        Trouble::Stopped => {
+            Failure::Interrupted("the import was interrupted; the same command continues it".to_owned())
+        }
+        Trouble::Refused { .. } | Trouble::Wrong(_) => Failure::Failed(trouble.text()),
+    }
+}

@@ -1,0 +1,399 @@
+//! Copies one version: headers, content, tags and lock.
+
+use std::io::Read;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use cairn_engine::md5_digest;
+
+use super::journal::{Journal, Record, State};
+use super::permits::Permits;
+use super::source::{Answer, Entry, Settings, Source, Trouble, VersionRef};
+use super::target::{Content, Refused, Target, settings_headers};
+use super::throttle::{Metered, Throttle, hex};
+use crate::failure::Failure;
+
+/// Content up to this length is in memory while it is sent, so that connections are free early and attempts are cheap.
+const SMALL_BYTES_MAX: u64 = 1 << 20;
+/// Largest content of one request. S3 has the same limit.
+const REQUEST_BYTES_MAX: u64 = 5 << 30;
+/// Length of parts where those of the source are unknown.
+const PART_BYTES: u64 = 64 << 20;
+/// Most parts of an object.
+const PARTS_MAX: u64 = 10_000;
+/// How often a transfer is tried that breaks in its middle.
+const ATTEMPTS: u32 = 6;
+
+/// Why a version was not copied.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// The others can be copied.
+    Version(String),
+    /// The source does not have it any more.
+    Gone,
+    /// The command cannot go on.
+    Command(Failure),
+}
+
+impl From<Trouble> for Problem {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::NoAnswer(_) | Trouble::Stopped => Self::Command(super::buckets::failure(&trouble)),
+            trouble if trouble.is_missing() => Self::Gone,
+            trouble => Self::Version(trouble.text()),
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Version { code, message } => Self::Version(format!("{code}: {message}")),
+            Refused::Command(failure) => Self::Command(failure),
+        }
+    }
+}
+
+/// What became of a version.
+pub(super) struct Copied {
+    pub(super) outcome: String,
+    pub(super) record: Record,
+    /// Whether the tag is the source's own, and not that of the content.
+    pub(super) is_opaque: bool,
+}
+
+/// What copies versions of a bucket.
+pub(super) struct Copier<'a> {
+    pub(super) source: &'a Source,
+    pub(super) target: &'a Target<'a>,
+    pub(super) journal: &'a Journal,
+    pub(super) throttle: &'a Throttle,
+    pub(super) permits: &'a Permits,
+    pub(super) bucket: &'a str,
+}
+
+impl Copier<'_> {
+    fn at<'v>(&'v self, entry: &'v Entry) -> VersionRef<'v> {
+        VersionRef { bucket: self.bucket, key: &entry.key, version: entry.version_id.as_deref() }
+    }
+
+    /// Copies a version or a delete marker.
+    pub(super) fn copy(&self, entry: &Entry) -> Result<Copied, Problem> {
+        if entry.is_marker {
+            let marker = [("delete_marker", "true".to_owned())];
+            let outcome = self.target.put(self.bucket, entry, &marker, &[], &mut Content::Bytes(b""))?;
+            return Ok(copied(entry, outcome, String::new(), false));
+        }
+        match entry.parts() {
+            Some(parts) if entry.size > 0 => self.copy_parts(entry, parts),
+            _ if entry.size > REQUEST_BYTES_MAX => self.copy_parts(entry, 0),
+            _ => self.copy_whole(entry),
+        }
+    }
+
+    /// Copies a version in one request.
+    fn copy_whole(&self, entry: &Entry) -> Result<Copied, Problem> {
+        let mut attempt = 1;
+        let mut other_digest = None;
+        loop {
+            let answer = self.source.get(self.at(entry), None, None, entry.size)?;
+            self.same(entry, &answer)?;
+            let settings = self.settings(entry, &answer)?;
+            let headers = headers(&answer, &settings)?;
+            let is_opaque = answer.has_opaque_tag() || other_digest.is_some();
+            let parameters = tag_parameters(entry, is_opaque);
+            let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
+            let sent = if entry.size <= SMALL_BYTES_MAX {
+                let mut bytes = Vec::with_capacity(usize::try_from(entry.size).unwrap_or_default());
+                let read = content.by_ref().take(entry.size + 1).read_to_end(&mut bytes);
+                if read.is_ok() && bytes.len() as u64 != entry.size {
+                    content.failure = Some("the content does not have its length".to_owned());
+                }
+                match content.failure {
+                    None => self.target.put(
+                        self.bucket,
+                        entry,
+                        &parameters,
+                        &headers,
+                        &mut Content::Bytes(&bytes),
+                    ),
+                    Some(_) => Err("".into()),
+                }
+            } else {
+                let mut stream = Content::Stream(&mut content, entry.size);
+                self.target.put(self.bucket, entry, &parameters, &headers, &mut stream)
+            };
+            if self.source.is_stopped() {
+                return Err(Trouble::Stopped.into());
+            }
+            match (sent, content.failure.clone()) {
+                (Ok(outcome), _) => {
+                    return Ok(copied(entry, outcome, settings.fingerprint(), is_opaque));
+                }
+                // Twice the same content with another digest: the tag is the source's own.
+                (Err(Refused::Version { message, .. }), None)
+                    if message.contains("entity tag") && !is_opaque =>
+                {
+                    let digest = content.digest();
+                    if digest == entry.etag.to_ascii_lowercase() || attempt >= ATTEMPTS {
+                        return Err(Problem::Version(format!("INVALID_REQUEST: {message}")));
+                    }
+                    other_digest = Some(digest);
+                }
+                (Err(Refused::Command(Failure::NoResponse(_))), _) if attempt < ATTEMPTS => {
+                    self.source.pause(attempt + 2)?;
+                }
+                (Err(_), Some(_)) if attempt < ATTEMPTS => self.source.pause(attempt)?,
+                (Err(_), Some(why)) => {
+                    return Err(Problem::Version(format!("the source sent no complete content: {why}")));
+                }
+                (Err(refused), None) => return Err(refused.into()),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Whether the answer is about the version that was listed.
+    fn same(&self, entry: &Entry, answer: &Answer) -> Result<(), Problem> {
+        let is_same = answer.etag().is_none_or(|etag| etag == entry.etag);
+        if is_same {
+            return Ok(());
+        }
+        Err(Problem::Version(
+            "it was overwritten at the source while it was copied: run the import again".to_owned(),
+        ))
+    }
+
+    /// Returns tags and lock. Asks for tags only if there are any.
+    pub(super) fn settings(&self, entry: &Entry, answer: &Answer) -> Result<Settings, Problem> {
+        if let Some(settings) = &entry.settings {
+            return Ok(settings.clone());
+        }
+        let tags = match answer.tag_count() {
+            0 => Vec::new(),
+            _ => self.source.tags(self.at(entry))?,
+        };
+        Ok(Settings { tags, lock: answer.lock() })
+    }
+
+    /// Asks the source for the settings of a version.
+    pub(super) fn current_settings(&self, entry: &Entry) -> Result<Settings, Problem> {
+        let answer = self.source.head(self.at(entry), None)?;
+        self.settings(entry, &answer)
+    }
+
+    /// Copies a version part by part, with the parts of the source where they can be known. `parts` is 0 if it was not uploaded
+    /// in parts.
+    fn copy_parts(&self, entry: &Entry, parts: u32) -> Result<Copied, Problem> {
+        let head = self.source.head(self.at(entry), None)?;
+        self.same(entry, &head)?;
+        let settings = self.settings(entry, &head)?;
+        if self.is_here(entry)? {
+            return Ok(copied(entry, "unchanged".to_owned(), settings.fingerprint(), false));
+        }
+        let layout = if parts == 0 { None } else { self.layout(entry, parts)? };
+        let ranges = layout.clone().unwrap_or_else(|| even(entry.size));
+        let upload = self.target.begin_upload(self.bucket, &entry.key, &headers(&head, &settings)?)?;
+        self.journal
+            .add_upload(&format!("{}\t{}\t{upload}", self.bucket, cairn_http1::encode_path(&entry.key)))
+            .map_err(Problem::Command)?;
+        let done = self.send_parts(entry, &upload, &ranges).and_then(|tags| {
+            let is_opaque = head.has_opaque_tag() || tag_of_parts(&tags) != entry.etag.to_ascii_lowercase();
+            let mut parameters = tag_parameters(entry, is_opaque);
+            parameters.push(("upload_id", upload.clone()));
+            let outcome = self.target.put(self.bucket, entry, &parameters, &[], &mut Content::Bytes(b""))?;
+            Ok(copied(entry, outcome, settings.fingerprint(), is_opaque))
+        });
+        let is_used =
+            matches!(&done, Ok(copied) if copied.outcome == "created" || copied.outcome == "replaced");
+        if !is_used && !matches!(done, Err(Problem::Command(_))) {
+            self.target.abort_upload(self.bucket, &entry.key, &upload)?;
+        }
+        done
+    }
+
+    /// Whether the version is here already.
+    fn is_here(&self, entry: &Entry) -> Result<bool, Problem> {
+        let here = self.target.record(self.bucket, &entry.key, entry.id())?;
+        Ok(here.is_some_and(|here| {
+            let date = cairn_http1::parse_rfc3339_millis(&here.object.last_modified);
+            (here.object.size, &*here.object.etag, date) == (entry.size, &*entry.etag, Some(entry.modified))
+        }))
+    }
+
+    /// Returns where the parts begin and how long they are; `None` if the source does not tell.
+    fn layout(&self, entry: &Entry, parts: u32) -> Result<Option<Vec<(u64, u64)>>, Problem> {
+        let (mut found, mut offset) = (Vec::new(), 0);
+        for number in 1..=parts {
+            let answer = match self.source.head(self.at(entry), Some(number)) {
+                Ok(answer) => answer,
+                Err(Trouble::Refused { .. }) => return Ok(None),
+                Err(trouble) => return Err(trouble.into()),
+            };
+            let Some(length) = answer.length() else { return Ok(None) };
+            if answer.range_start().unwrap_or_default() != offset {
+                return Ok(None);
+            }
+            found.push((offset, length));
+            offset += length;
+            // All parts but the last have one length, nearly always.
+            if number == 1 && answer.parts() == Some(parts) && parts > 2 {
+                let rest = entry.size.checked_sub(length * u64::from(parts - 1));
+                if let Some(rest) = rest.filter(|rest| (1..=length).contains(rest))
+                    && self.is_part(entry, parts, entry.size - rest, rest)?
+                    && self.is_part(entry, 2, length, length)?
+                {
+                    let all = (0..u64::from(parts))
+                        .map(|index| (index * length, length.min(entry.size - index * length)));
+                    return Ok(Some(all.collect()));
+                }
+            }
+        }
+        Ok(Some(found).filter(|_| offset == entry.size))
+    }
+
+    fn is_part(&self, entry: &Entry, number: u32, offset: u64, length: u64) -> Result<bool, Problem> {
+        match self.source.head(self.at(entry), Some(number)) {
+            Ok(answer) => Ok(answer.range_start() == Some(offset) && answer.length() == Some(length)),
+            Err(Trouble::Refused { .. }) => Ok(false),
+            Err(trouble) => Err(trouble.into()),
+        }
+    }
+
+    /// Sends all parts, several at a time while other connections are idle. Returns their tags.
+    fn send_parts(&self, entry: &Entry, upload: &str, ranges: &[(u64, u64)]) -> Result<Vec<String>, Problem> {
+        let next = AtomicU32::new(0);
+        let tags = Mutex::new(vec![String::new(); ranges.len()]);
+        let problem: Mutex<Option<Problem>> = Mutex::new(None);
+        let has_problem = || problem.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let take = || {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            Some(index).filter(|index| (*index as usize) < ranges.len() && !has_problem())
+        };
+        let send = |index: u32| match self.send_part(entry, (upload, index + 1), ranges[index as usize]) {
+            Ok(tag) => tags.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = tag,
+            Err(found) => *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(found),
+        };
+        thread::scope(|scope| {
+            while let Some(index) = take() {
+                let is_left = (next.load(Ordering::Relaxed) as usize) < ranges.len();
+                if let Some(permit) = is_left.then(|| self.permits.try_take()).flatten() {
+                    scope.spawn(|| {
+                        let _permit = permit;
+                        while let Some(index) = take() {
+                            send(index);
+                        }
+                    });
+                }
+                send(index);
+            }
+        });
+        match problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(problem) => Err(problem),
+            None => Ok(tags.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    fn send_part(
+        &self,
+        entry: &Entry,
+        part: (&str, u32),
+        (offset, length): (u64, u64),
+    ) -> Result<String, Problem> {
+        let mut attempt = 1;
+        loop {
+            let range = (length < entry.size).then_some((offset, length));
+            let answer = self.source.get(self.at(entry), None, range, length)?;
+            self.same(entry, &answer)?;
+            if answer.length().is_some_and(|found| found != length) {
+                return Err(Problem::Version("the source does not answer ranges".to_owned()));
+            }
+            let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
+            let sent = self.target.put_part(
+                self.bucket,
+                &entry.key,
+                part,
+                &mut Content::Stream(&mut content, length),
+            );
+            if self.source.is_stopped() {
+                return Err(Trouble::Stopped.into());
+            }
+            let failure = content.failure.clone();
+            match sent {
+                Ok(tag) if tag.eq_ignore_ascii_case(&content.digest()) => return Ok(tag),
+                Ok(_) if attempt < ATTEMPTS => {}
+                Ok(_) => return Err(Problem::Version("a part arrives changed again and again".to_owned())),
+                Err(Refused::Command(Failure::NoResponse(_))) if attempt < ATTEMPTS => {
+                    self.source.pause(attempt + 2)?;
+                }
+                Err(_) if failure.is_some() && attempt < ATTEMPTS => self.source.pause(attempt)?,
+                Err(refused) => match failure {
+                    Some(why) => {
+                        return Err(Problem::Version(format!("the source sent no complete content: {why}")));
+                    }
+                    None => return Err(refused.into()),
+                },
+            }
+            attempt += 1;
+        }
+    }
+}
+
+fn copied(entry: &Entry, outcome: String, settings: String, is_opaque: bool) -> Copied {
+    let state = if outcome == "kept" { State::Kept } else { State::Imported };
+    Copied { outcome, record: Record::of(entry, settings, state), is_opaque }
+}
+
+/// Returns the parameters that give a version its tag. A tag of another form cannot be kept.
+fn tag_parameters(entry: &Entry, is_opaque: bool) -> Vec<(&'static str, String)> {
+    let digest = entry.etag.split('-').next().unwrap_or_default();
+    if digest.len() != 32 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Vec::new();
+    }
+    let opaque = is_opaque.then(|| ("opaque_etag", "true".to_owned()));
+    [("etag", entry.etag.clone())].into_iter().chain(opaque).collect()
+}
+
+/// Returns the tag of an object that was uploaded in parts with these tags.
+fn tag_of_parts(tags: &[String]) -> String {
+    let digits: String = tags.concat();
+    let bytes: Vec<u8> = (0..digits.len() / 2)
+        .filter_map(|index| u8::from_str_radix(digits.get(2 * index..2 * index + 2)?, 16).ok())
+        .collect();
+    format!("{}-{}", hex(&md5_digest(&bytes)), tags.len())
+}
+
+/// Returns parts of equal length.
+fn even(size: u64) -> Vec<(u64, u64)> {
+    let length = PART_BYTES.max(size.div_ceil(PARTS_MAX));
+    (0..size.div_ceil(length)).map(|index| (index * length, length.min(size - index * length))).collect()
+}
+
+/// Returns all headers of a version.
+fn headers(answer: &Answer, settings: &Settings) -> Result<Vec<(String, String)>, Problem> {
+    let mut headers = answer.stored_headers().map_err(Problem::Version)?;
+    headers.extend(settings_headers(settings));
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_of_parts_is_that_of_s3() {
+        // The MD5 of "a", of "b", and of both digests.
+        let tags =
+            ["0cc175b9c0f1b6a831c399e269772661", "92eb5ffee6ae2fec3ad71c777531578f"].map(str::to_owned);
+        assert_eq!(tag_of_parts(&tags), "96e024ba2074fe77e8e965ba43a704be-2");
+    }
+
+    #[test]
+    fn parts_of_equal_length_cover_everything() {
+        assert_eq!(even(PART_BYTES + 1), [(0, PART_BYTES), (PART_BYTES, 1)]);
+        let large = even(PARTS_MAX * PART_BYTES * 2);
+        assert_eq!(large.len() as u64, PARTS_MAX);
+        assert_eq!(large.iter().map(|(_, length)| length).sum::<u64>(), PARTS_MAX * PART_BYTES * 2);
+    }
+}

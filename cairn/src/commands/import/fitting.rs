@@ -1,0 +1,72 @@
+//! What of a source does not fit here.
+
+use cairn_model::{BucketName, ObjectKey};
+
+use super::loss::Loss;
+use super::source::Entry;
+use crate::terminal::plain;
+
+/// Longest id of a version that is kept.
+const VERSION_ID_LENGTH_MAX: usize = 64;
+
+/// Returns why a bucket cannot exist here.
+pub(super) fn bucket_loss(name: &str) -> Option<Loss> {
+    let error = BucketName::parse(name).err()?;
+    let _ = error;
+    Some(Loss::new(
+        "bucket",
+        plain(name),
+        "the name is not allowed here: rename the bucket at the source, or copy it with an S3 client",
+    ))
+}
+
+/// Returns why a version cannot be imported as it is.
+pub(super) fn version_loss(bucket: &str, entry: &Entry) -> Option<Loss> {
+    let name = || plain(&format!("{bucket}/{}", entry.key));
+    if ObjectKey::parse(&entry.key).is_err() {
+        return Some(Loss::new("key", name(), "a key has 1 to 1024 bytes here"));
+    }
+    if !is_version_id(entry.id()) {
+        let what = format!("{} version {}", name(), plain(entry.id()));
+        return Some(Loss::new("version", what, "an id of a version has 1 to 64 of A-Z a-z 0-9 . _ - here"));
+    }
+    if entry.has_client_key {
+        let why = "only its client has the key that decrypts it (SSE-C): copy it with that client";
+        return Some(Loss::new("object", format!("{} version {}", name(), entry.id()), why));
+    }
+    None
+}
+
+fn is_version_id(id: &str) -> bool {
+    (1..=VERSION_ID_LENGTH_MAX).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let entry = |key: &str, id: &str| Entry {
+            key: key.to_owned(),
+            version_id: Some(id.to_owned()),
+            is_marker: false,
+            etag: String::new(),
+            size: 0,
+            modified: 0,
+            has_client_key: false,
+            settings: None,
+        };
+        assert_eq!(version_loss("b", &entry("k", "a55f7e1a-7fd0-4355-9db9-93ee4c207557")), None);
+        assert_eq!(version_loss("b", &entry("k", "null")), None);
+        for (key, id, kind) in
+            [(&*"k".repeat(1025), "1", "key"), ("k", "a/b", "version"), ("k", &*"1".repeat(65), "version")]
+        {
+            assert_eq!(version_loss("b", &entry(key, id)).map(|loss| loss.kind), Some(kind));
+        }
+        let encrypted = Entry { has_client_key: true, ..entry("k", "1") };
+        assert_eq!(version_loss("b", &encrypted).map(|loss| loss.name).as_deref(), Some("b/k version 1"));
+        assert!(bucket_loss("photos").is_none() && bucket_loss("Photos_2").is_some());
+    }
+}

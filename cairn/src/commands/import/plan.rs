@@ -1,0 +1,283 @@
+//! `cairn import plan`: counts what would come, names what would not, and estimates the time. It changes nothing.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::buckets::{SourceBucket, chosen, failure};
+use super::fitting::{bucket_loss, version_loss};
+use super::groups::{Detail, Groups};
+use super::loss::Loss;
+use super::signals::stop_flag;
+use super::source::{Entry, Source, Trouble, VersionRef};
+use crate::commands::macros::command;
+use crate::failure::Outcome;
+use crate::output::progress::Progress;
+use crate::output::table::labelled;
+use crate::quantity::{bytes_text, counted};
+use crate::s3::endpoint::Endpoint;
+use crate::terminal;
+
+/// Requests at a time that read samples, as many as an import sends.
+const WORKERS: usize = 8;
+/// Most objects that are read to estimate the time.
+const SAMPLES_MAX: usize = 64;
+/// Most bytes that are read of each sample.
+const SAMPLE_BYTES_MAX: u64 = 8 << 20;
+/// How long samples are read.
+const SAMPLE_TIME: Duration = Duration::from_secs(3);
+/// Most losses of one bucket that are listed by name. The others are counted.
+const LOSSES_MAX: usize = 10_000;
+
+command! {
+    /// Count what an import would bring, name what it would not, and estimate how long it takes. Nothing is changed. The exit
+    /// code is 0 if everything could be read.
+    struct Plan("plan") {
+        /// the address of the source's S3 interface, such as https://minio:9000. SOURCE_ACCESS_KEY and SOURCE_SECRET_KEY hold
+        /// a credential that may list and read
+        #[argh(option, arg_name = "url")]
+        from: Endpoint,
+        /// a bucket, without it all; may be given several times
+        #[argh(option, arg_name = "bucket")]
+        bucket: Vec<String>,
+    }
+}
+
+/// What a bucket at the source has.
+#[derive(Default, Serialize)]
+struct Contents {
+    bucket: String,
+    versioning: Option<String>,
+    object_lock: bool,
+    keys: u64,
+    versions: u64,
+    delete_markers: u64,
+    null_versions: u64,
+    multipart: u64,
+    /// Null if the source does not list it.
+    tagged: Option<u64>,
+    locked: Option<u64>,
+    bytes: u64,
+    largest: u64,
+}
+
+/// Objects that are read to estimate the time.
+#[derive(Default)]
+struct Samples(Vec<(String, Entry)>);
+
+impl Plan {
+    pub(super) fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let source = Source::new(&self.from, WORKERS, stop_flag()?)?;
+        let mut losses = Vec::new();
+        let mut failures = Vec::new();
+        let mut found = Vec::new();
+        let mut samples = Samples::default();
+        let progress = Progress::count(0);
+        for name in chosen(&source, &self.bucket)? {
+            losses.extend(bucket_loss(&name));
+            match contents(&source, &name, &mut losses, &mut samples, &progress) {
+                Ok(contents) => found.push(contents),
+                Err(trouble @ (Trouble::NoAnswer(_) | Trouble::Stopped)) => return Err(failure(&trouble)),
+                Err(trouble) => failures.push(json!({"bucket": name, "reason": trouble.text()})),
+            }
+        }
+        drop(progress);
+        let seconds = estimate(&source, &samples, &found).map_err(|trouble| failure(&trouble))?;
+        let body = json!({
+            "source": self.from.url(),
+            "buckets": found,
+            "losses": losses,
+            "failures": failures,
+            "estimated_seconds": seconds,
+        });
+        client.print(&body, || text(&found, &losses, &failures, seconds))?;
+        match failures.len() as u64 {
+            0 => Ok(()),
+            count => Err(format!("{} could not be read", counted(count, "bucket")).into()),
+        }
+    }
+}
+
+/// Lists a bucket.
+fn contents(
+    source: &Source,
+    name: &str,
+    losses: &mut Vec<Loss>,
+    samples: &mut Samples,
+    progress: &Progress,
+) -> Result<Contents, Trouble> {
+    let bucket = SourceBucket::of(source, name)?;
+    let mut contents = Contents {
+        bucket: name.to_owned(),
+        versioning: bucket.versioning,
+        object_lock: bucket.has_object_lock,
+        ..Contents::default()
+    };
+    let (mut tagged, mut locked, mut lost) = (0, 0, 0_usize);
+    let detail = thread::scope(|scope| {
+        let mut groups = Groups::begin(scope, source, name, true);
+        while let Some(group) = groups.next_group()? {
+            contents.keys += 1;
+            for entry in group.entries {
+                progress.add(1);
+                contents.add(&entry);
+                if let Some(settings) = &entry.settings {
+                    tagged += u64::from(!settings.tags.is_empty());
+                    locked += u64::from(settings.lock.legal_hold || settings.lock.retention.is_some());
+                }
+                if let Some(loss) = version_loss(name, &entry) {
+                    lost += 1;
+                    if lost <= LOSSES_MAX {
+                        losses.push(loss);
+                    }
+                } else {
+                    samples.offer(name, entry, contents.versions);
+                }
+            }
+            if source.is_stopped() {
+                return Err(Trouble::Stopped);
+            }
+        }
+        Ok(groups.detail)
+    })?;
+    if lost > LOSSES_MAX {
+        let more = format!("{} more versions", lost - LOSSES_MAX);
+        losses.push(Loss::new("version", terminal::plain(name), format!("{more} for the same reasons")));
+    }
+    match detail {
+        Detail::Settings => (contents.tagged, contents.locked) = (Some(tagged), Some(locked)),
+        Detail::Versions => {}
+        Detail::Objects => losses.push(Loss::new(
+            "versions",
+            terminal::plain(name),
+            "the source cannot list versions: only current objects come, without version ids and delete markers",
+        )),
+    }
+    Ok(contents)
+}
+
+impl Contents {
+    fn add(&mut self, entry: &Entry) {
+        self.null_versions += u64::from(entry.id() == "null");
+        if entry.is_marker {
+            self.delete_markers += 1;
+            return;
+        }
+        self.versions += 1;
+        self.multipart += u64::from(entry.parts().is_some());
+        self.bytes = self.bytes.saturating_add(entry.size);
+        self.largest = self.largest.max(entry.size);
+    }
+}
+
+impl Samples {
+    /// Keeps objects from all over the list: each later one replaces an earlier one, ever more rarely.
+    fn offer(&mut self, bucket: &str, entry: Entry, number: u64) {
+        if entry.is_marker {
+            return;
+        }
+        if self.0.len() < SAMPLES_MAX {
+            self.0.push((bucket.to_owned(), entry));
+        } else if number.is_power_of_two() || number.is_multiple_of(9_973) {
+            let place = usize::try_from(number % SAMPLES_MAX as u64).unwrap_or_default();
+            self.0[place] = (bucket.to_owned(), entry);
+        }
+    }
+}
+
+/// Returns how many seconds it takes to read everything at the rate at which the samples can be read.
+fn estimate(source: &Source, samples: &Samples, found: &[Contents]) -> Result<u64, Trouble> {
+    let (versions, bytes) =
+        (found.iter().map(|one| one.versions).sum::<u64>(), found.iter().map(|one| one.bytes).sum::<u64>());
+    if samples.0.is_empty() || versions == 0 {
+        return Ok(0);
+    }
+    let (next, read_objects, read_bytes) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let begun = Instant::now();
+    let trouble: Mutex<Option<Trouble>> = Mutex::new(None);
+    let worker = || {
+        while begun.elapsed() < SAMPLE_TIME {
+            let (bucket, entry) = &samples.0[next.fetch_add(1, Ordering::Relaxed) % samples.0.len()];
+            let version = VersionRef { bucket, key: &entry.key, version: entry.version_id.as_deref() };
+            let size = entry.size.min(SAMPLE_BYTES_MAX);
+            let range = (size < entry.size).then_some((0, size));
+            let content = source.get(version, None, range, size).map(|answer| {
+                std::io::copy(&mut answer.into_reader(), &mut std::io::sink()).unwrap_or_default()
+            });
+            match content {
+                Ok(bytes) => {
+                    read_objects.fetch_add(1, Ordering::Relaxed);
+                    read_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+                // The object is gone, or may not be read: the import will say so.
+                Err(Trouble::Refused { .. } | Trouble::Wrong(_)) => {}
+                Err(other) => {
+                    *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
+                    return;
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(worker);
+        }
+    });
+    if let Some(trouble) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(trouble);
+    }
+    let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
+    let at_rate = |all: u64, read: u64| all.saturating_mul(millis) / read.max(1) / 1000;
+    let (read_objects, read_bytes) = (read_objects.into_inner(), read_bytes.into_inner());
+    Ok(at_rate(versions, read_objects).max(at_rate(bytes, read_bytes)))
+}
+
+fn text(found: &[Contents], losses: &[Loss], failures: &[Value], seconds: u64) -> String {
+    let mut text = String::new();
+    for one in found {
+        let mut rows = vec![
+            ("bucket".to_owned(), terminal::plain(&one.bucket)),
+            (
+                "versioning".to_owned(),
+                one.versioning.as_deref().map_or_else(|| "never".to_owned(), terminal::plain),
+            ),
+            ("object lock".to_owned(), if one.object_lock { "yes" } else { "no" }.to_owned()),
+            ("keys".to_owned(), one.keys.to_string()),
+            ("versions".to_owned(), one.versions.to_string()),
+            ("delete markers".to_owned(), one.delete_markers.to_string()),
+            ("uploaded in parts".to_owned(), one.multipart.to_string()),
+            ("size".to_owned(), bytes_text(one.bytes)),
+            ("largest".to_owned(), bytes_text(one.largest)),
+        ];
+        if let (Some(tagged), Some(locked)) = (one.tagged, one.locked) {
+            rows.insert(7, ("tagged".to_owned(), tagged.to_string()));
+            rows.insert(8, ("locked".to_owned(), locked.to_string()));
+        }
+        text += &labelled(&rows);
+        text.push('\n');
+    }
+    for loss in losses {
+        text += &terminal::plain(&format!("will not come: {} {}: {}", loss.kind, loss.name, loss.reason));
+        text.push('\n');
+    }
+    for failed in failures {
+        text += &format!(
+            "could not be read: bucket {}: {}\n",
+            terminal::word(&failed["bucket"]),
+            terminal::word(&failed["reason"])
+        );
+    }
+    let duration = match seconds {
+        0 => "less than a second".to_owned(),
+        seconds if seconds < 120 => counted(seconds, "second"),
+        seconds if seconds < 7200 => counted(seconds.div_ceil(60), "minute"),
+        seconds => counted(seconds.div_ceil(3600), "hour"),
+    };
+    text + &format!("estimated time: {duration}, at the rate at which the source could be read just now\n")
+}

@@ -1,0 +1,427 @@
+//! Imports one bucket: lists it, hands out its keys, writes the journal.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::buckets::failure;
+use super::copy::{Copier, Problem};
+use super::fitting::version_loss;
+use super::groups::{Group, Groups};
+use super::journal::{Journal, ListReader, ListWriter, Record, State};
+use super::permits::Permits;
+use super::source::Source;
+use super::steps::{Step, gone, steps};
+use super::tally::Tally;
+use super::target::Target;
+use super::throttle::Throttle;
+use crate::failure::{Failure, Outcome};
+
+/// Versions of a batch, whose keys are handled together. A batch ends with the last version of a key.
+const BATCH_VERSIONS: usize = 500;
+/// Batches that are not complete. Their versions are in memory.
+const BATCHES_MAX: usize = 32;
+/// Keys that wait for a worker.
+const KEYS_WAITING_MAX: usize = 256;
+/// How often a wait looks whether the command ends.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What all buckets of a run share.
+pub(super) struct Run<'a> {
+    pub(super) source: &'a Source,
+    pub(super) target: &'a Target<'a>,
+    pub(super) journal: &'a Journal,
+    pub(super) throttle: &'a Throttle,
+    pub(super) workers: usize,
+    /// Whether versions that are gone at the source are deleted.
+    pub(super) deletes: bool,
+    /// Whether tags and locks that are not listed are asked for.
+    pub(super) looks: bool,
+}
+
+/// Keys that are handled together.
+struct Batch {
+    /// The lines of each key in the journal; `None` while it is handled.
+    lines: Mutex<(Vec<Option<String>>, usize)>,
+    changed: Condvar,
+}
+
+/// A key for a worker.
+struct Job {
+    batch: Arc<Batch>,
+    place: usize,
+    steps: Vec<Step>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { lines: Mutex::new((Vec::new(), 0)), changed: Condvar::new() }
+    }
+
+    fn lines(&self) -> std::sync::MutexGuard<'_, (Vec<Option<String>>, usize)> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, done: Option<String>) -> usize {
+        let mut lines = self.lines();
+        lines.1 += usize::from(done.is_none());
+        lines.0.push(done);
+        lines.0.len() - 1
+    }
+
+    fn finish(&self, place: usize, done: String) {
+        let mut lines = self.lines();
+        lines.0[place] = Some(done);
+        lines.1 -= 1;
+        self.changed.notify_all();
+    }
+
+    fn is_complete(&self) -> bool {
+        self.lines().1 == 0
+    }
+
+    /// Waits until it is complete, or for a moment.
+    fn wait(&self) {
+        let lines = self.lines();
+        if lines.1 > 0 {
+            drop(self.changed.wait_timeout(lines, GLANCE).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Why the run ends early, if it does.
+#[derive(Default)]
+struct End(Mutex<Option<Failure>>);
+
+impl End {
+    fn set(&self, failure: Failure) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+impl Run<'_> {
+    /// Imports a bucket that was created here at `born`. Counts go to `tally`.
+    pub(super) fn bucket(&self, bucket: &str, born: &str, tally: &Tally) -> Outcome {
+        let (mut last, mut list) = self.journal.begin(bucket, born)?;
+        let is_ordered = self.with_workers(bucket, tally, |jobs, end| {
+            thread::scope(|scope| {
+                let mut groups = Groups::begin(scope, self.source, bucket, true);
+                let mut writer = Writer::new(&mut list, jobs, tally, end);
+                let done = self.list(bucket, &mut groups, &mut last, &mut writer);
+                // Also after a failure: what is done need not be done again.
+                let written = writer.drain();
+                done.and(written).map(|()| groups.is_ordered)
+            })
+        })?;
+        self.journal.finish(bucket, list)?;
+        if !self.deletes {
+            return Ok(());
+        }
+        if !is_ordered {
+            let why = "the source does not list keys in the order of their bytes, so that nothing can be said about deletions";
+            return tally.fail(self.journal, (bucket, "", ""), why);
+        }
+        self.delete_gone(bucket, born, tally)
+    }
+
+    /// Runs `body` beside the workers.
+    fn with_workers<T>(
+        &self,
+        bucket: &str,
+        tally: &Tally,
+        body: impl FnOnce(SyncSender<Job>, &End) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let (jobs, waiting) = sync_channel::<Job>(KEYS_WAITING_MAX);
+        let waiting = Mutex::new(waiting);
+        let (end, permits) = (End::default(), Permits::new(self.workers));
+        let copier = Copier {
+            source: self.source,
+            target: self.target,
+            journal: self.journal,
+            throttle: self.throttle,
+            permits: &permits,
+            bucket,
+        };
+        let done = thread::scope(|scope| {
+            for _ in 0..self.workers {
+                scope.spawn(|| self.work(&copier, &waiting, tally, &end));
+            }
+            body(jobs, &end)
+        });
+        match end.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(failure) => Err(failure),
+            None => done,
+        }
+    }
+
+    /// Lists the bucket and hands out keys.
+    fn list(
+        &self,
+        bucket: &str,
+        groups: &mut Groups,
+        last: &mut ListReader,
+        writer: &mut Writer<'_>,
+    ) -> Outcome {
+        let (tally, end) = (writer.tally, writer.end);
+        loop {
+            if end.is_set() {
+                return Ok(());
+            }
+            if self.source.is_stopped() {
+                return Err(failure(&super::source::Trouble::Stopped));
+            }
+            let group = groups.next_group().map_err(|trouble| failure(&trouble))?;
+            let Some(group) = group else { break };
+            while let Some(record) = last.next_of(&group.key, true)? {
+                writer.hand(vec![gone(record)])?;
+            }
+            let mut known = Vec::new();
+            while let Some(record) = last.next_of(&group.key, false)? {
+                known.push(record);
+            }
+            tally.listed.fetch_add(group.entries.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            let group = self.fitting(bucket, group, tally)?;
+            writer.hand(steps(group, known, self.looks))?;
+        }
+        while let Some(record) =
+            last.next().map_err(|error| format!("the journal cannot be read: {error}"))?
+        {
+            writer.hand(vec![gone(record)])?;
+        }
+        Ok(())
+    }
+
+    /// Leaves versions out that cannot be here, as failures.
+    fn fitting(&self, bucket: &str, mut group: Group, tally: &Tally) -> Result<Group, Failure> {
+        for place in (0..group.entries.len()).rev() {
+            if let Some(loss) = version_loss(bucket, &group.entries[place]) {
+                let entry = group.entries.remove(place);
+                tally.fail(self.journal, (bucket, &entry.key, entry.id()), &loss.reason)?;
+            }
+        }
+        Ok(group)
+    }
+
+    /// Handles keys until there are none left.
+    fn work(&self, copier: &Copier<'_>, waiting: &Mutex<Receiver<Job>>, tally: &Tally, end: &End) {
+        loop {
+            let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(Job { batch, place, steps }) = job else { return };
+            if end.is_set() {
+                continue;
+            }
+            let Some(_permit) = copier.permits.take(|| end.is_set()) else { continue };
+            let mut lines = String::new();
+            let mut all = Ok(());
+            for step in steps {
+                all = self.step(copier, step, &mut lines, tally);
+                if all.is_err() {
+                    break;
+                }
+            }
+            match all {
+                Ok(()) => batch.finish(place, lines),
+                Err(failure) => end.set(failure),
+            }
+        }
+    }
+
+    /// Makes one step. Adds the line of the journal, unless the version was not imported.
+    fn step(&self, copier: &Copier<'_>, step: Step, lines: &mut String, tally: &Tally) -> Outcome {
+        let (key, id) = match &step {
+            Step::Note(record) | Step::Delete(record) => (record.key.clone(), record.id.clone()),
+            Step::Copy(entry) | Step::Change(entry, ..) | Step::Look(entry, _) => {
+                (entry.key.clone(), entry.id().to_owned())
+            }
+        };
+        match self.made(copier, step, lines, tally) {
+            Ok(()) => Ok(()),
+            Err(Problem::Gone) => {
+                tally.vanished.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Ok(())
+            }
+            Err(Problem::Version(reason)) => tally.fail(self.journal, (copier.bucket, &key, &id), &reason),
+            Err(Problem::Command(failure)) => Err(failure),
+        }
+    }
+
+    fn made(
+        &self,
+        copier: &Copier<'_>,
+        step: Step,
+        lines: &mut String,
+        tally: &Tally,
+    ) -> Result<(), Problem> {
+        match step {
+            Step::Note(record) => {
+                if record.state != State::Gone {
+                    tally.count("unchanged");
+                }
+                *lines += &record.to_string();
+            }
+            Step::Copy(entry) => {
+                let copied = copier.copy(&entry)?;
+                tally.count(&copied.outcome);
+                tally
+                    .opaque_etags
+                    .fetch_add(u64::from(copied.is_opaque), std::sync::atomic::Ordering::Relaxed);
+                *lines += &copied.record.to_string();
+            }
+            Step::Change(entry, settings, record) => {
+                // The old record stays if this fails, so that the next run tries again.
+                let changed = self.target.change(copier.bucket, &entry, &settings);
+                let settings = if changed.is_ok() { settings.fingerprint() } else { record.settings.clone() };
+                *lines += &Record { settings, ..record }.to_string();
+                tally.count(&changed?);
+            }
+            Step::Look(entry, record) => {
+                let looked = copier.current_settings(&entry);
+                match looked {
+                    Ok(settings) if settings.fingerprint() != record.settings => {
+                        return self.made(copier, Step::Change(entry, settings, record), lines, tally);
+                    }
+                    looked => {
+                        *lines += &Record { state: State::Imported, ..record }.to_string();
+                        looked?;
+                        tally.count("unchanged");
+                    }
+                }
+            }
+            Step::Delete(record) => match self.delete(copier.bucket, &record) {
+                Ok(true) => {
+                    tally.deleted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+                Ok(false) => {}
+                Err(problem) => {
+                    *lines += &record.to_string();
+                    return Err(problem);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Deletes a version here, unless a client has written another one in its place. Returns whether it was deleted.
+    fn delete(&self, bucket: &str, record: &Record) -> Result<bool, Problem> {
+        let Some(here) = self.target.version(bucket, &record.key, &record.id)? else { return Ok(false) };
+        let modified = cairn_http1::parse_rfc3339_millis(&here.last_modified).unwrap_or_default();
+        let etag = here.etag.as_deref().unwrap_or_default();
+        if super::journal::version_fingerprint(etag, here.size, modified) != record.version {
+            return Ok(false);
+        }
+        self.target.delete(bucket, &record.key, &record.id)?;
+        Ok(true)
+    }
+
+    /// Deletes what the journal says is gone at the source.
+    fn delete_gone(&self, bucket: &str, born: &str, tally: &Tally) -> Outcome {
+        let (mut last, mut list) = self.journal.begin(bucket, born)?;
+        self.with_workers(bucket, tally, |jobs, end| {
+            let mut writer = Writer::new(&mut list, jobs, tally, end);
+            let mut each = || -> Outcome {
+                while let Some(record) =
+                    last.next().map_err(|error| format!("the journal cannot be read: {error}"))?
+                {
+                    if self.source.is_stopped() {
+                        return Err(failure(&super::source::Trouble::Stopped));
+                    }
+                    let is_gone = record.state == State::Gone;
+                    writer.hand(vec![if is_gone { Step::Delete(record) } else { Step::Note(record) }])?;
+                }
+                Ok(())
+            };
+            let done = each();
+            done.and(writer.drain())
+        })?;
+        self.journal.finish(bucket, list)
+    }
+}
+
+/// Gives keys to workers, and writes batches of them to the journal, in order.
+struct Writer<'l> {
+    list: &'l mut ListWriter,
+    jobs: SyncSender<Job>,
+    tally: &'l Tally,
+    end: &'l End,
+    /// Batches that are not written, the oldest first.
+    batches: VecDeque<Arc<Batch>>,
+    /// The batch that is not full.
+    open: Arc<Batch>,
+    versions: usize,
+}
+
+impl<'l> Writer<'l> {
+    fn new(list: &'l mut ListWriter, jobs: SyncSender<Job>, tally: &'l Tally, end: &'l End) -> Self {
+        Self { list, jobs, tally, end, batches: VecDeque::new(), open: Arc::new(Batch::new()), versions: 0 }
+    }
+
+    /// Gives the steps of a key to the workers, unless there is nothing to do. Waits while too many batches are not complete.
+    fn hand(&mut self, steps: Vec<Step>) -> Outcome {
+        self.versions += steps.len();
+        if steps.iter().all(|step| matches!(step, Step::Note(_))) {
+            let mut lines = String::new();
+            for step in steps {
+                if let Step::Note(record) = step {
+                    if record.state != State::Gone {
+                        self.tally.count("unchanged");
+                    }
+                    lines += &record.to_string();
+                }
+            }
+            self.open.add(Some(lines));
+        } else {
+            let place = self.open.add(None);
+            let job = Job { batch: Arc::clone(&self.open), place, steps };
+            if self.jobs.send(job).is_err() {
+                self.end.set("the workers have ended".into());
+            }
+        }
+        if self.versions >= BATCH_VERSIONS { self.push() } else { Ok(()) }
+    }
+
+    /// Ends the open batch.
+    fn push(&mut self) -> Outcome {
+        self.versions = 0;
+        self.batches.push_back(std::mem::replace(&mut self.open, Arc::new(Batch::new())));
+        loop {
+            self.write_complete()?;
+            match self.batches.front() {
+                Some(first) if self.batches.len() >= BATCHES_MAX && !self.end.is_set() => first.wait(),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn write_complete(&mut self) -> Outcome {
+        while self.batches.front().is_some_and(|batch| batch.is_complete()) {
+            let Some(batch) = self.batches.pop_front() else { break };
+            for lines in batch.lines().0.drain(..).flatten() {
+                self.list.add(&lines)?;
+            }
+            self.list.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all batches. If the run ends early, writes what is complete.
+    fn drain(mut self) -> Outcome {
+        self.batches.push_back(Arc::clone(&self.open));
+        loop {
+            self.write_complete()?;
+            let Some(first) = self.batches.front() else { return Ok(()) };
+            if self.end.is_set() {
+                for lines in first.lines().0.iter().map_while(Option::as_ref) {
+                    self.list.add(lines)?;
+                }
+                return self.list.flush();
+            }
+            first.wait();
+        }
+    }
+}

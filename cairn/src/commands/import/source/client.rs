@@ -1,0 +1,337 @@
+//! Sends requests to a source: signed, in path style, tried again if they fail for a while.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cairn_http1::{encode_path, encode_strict};
+use ureq::http::Request;
+use ureq::{Agent, Error};
+
+use super::answer::{Answer, Refusal, Trouble, answer_of};
+use super::listing::{self, Page, Place};
+use super::settings::tags_of_document;
+use crate::client::{agent_with, error_text, trust_failure};
+use crate::commands::import::signals::nap;
+use crate::environment::{SOURCE_ACCESS_KEY_VARIABLE, SOURCE_CA_VARIABLE, SOURCE_SECRET_KEY_VARIABLE};
+use crate::failure::Failure;
+use crate::moment::now_millis;
+use crate::s3::endpoint::Endpoint;
+use crate::s3::signature::{Credentials, Parts, Signer, Stamp};
+use crate::s3::xml;
+
+/// How often a request is sent that fails for a reason that may pass. With the pauses, this takes some 20 seconds: the time of
+/// a restart.
+const ATTEMPTS: u32 = 8;
+/// Pause after the first failure; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(150);
+/// How often a pause looks whether the user wants the command to end.
+const GLANCE: Duration = Duration::from_millis(50);
+/// Time limit of an answer's head, and of a document.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Slowest rate at which content must arrive, in bytes per second, so that a dead connection is noticed.
+const SLOWEST_RATE: u64 = 32 << 10;
+/// The region that most stores other than AWS accept.
+const REGION: &str = "us-east-1";
+/// The hash of an empty body.
+const EMPTY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+/// Entries of a page: the most that S3 allows.
+const PAGE_ENTRIES: &str = "1000";
+
+/// A version at the source.
+#[derive(Clone, Copy)]
+pub(crate) struct VersionRef<'a> {
+    pub(crate) bucket: &'a str,
+    pub(crate) key: &'a str,
+    /// `None`: the current one.
+    pub(crate) version: Option<&'a str>,
+}
+
+/// Parameters of a request, not encoded.
+type Query<'a> = [(&'a str, &'a str)];
+
+/// A request.
+struct Call<'a> {
+    method: &'static str,
+    path: String,
+    query: &'a Query<'a>,
+    headers: &'a [(&'static str, &'a str)],
+    /// Longest body that may arrive, in bytes.
+    body_max: u64,
+}
+
+/// A store that is read through S3.
+pub(crate) struct Source {
+    agent: Agent,
+    pub(crate) endpoint: Endpoint,
+    credentials: Credentials,
+    region: Mutex<String>,
+    /// How many milliseconds the source's clock is ahead, if signatures must allow for it.
+    clock_ahead: AtomicI64,
+    /// Slows transfers down as a whole: time limits are longer by this factor.
+    patience: u32,
+    stop: Arc<AtomicBool>,
+}
+
+impl Source {
+    /// Takes the credential from the environment. `connections` is the number of requests at a time.
+    pub(crate) fn new(
+        endpoint: &Endpoint,
+        connections: usize,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let variable = |name: &str| {
+            std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
+                Failure::WrongUsage(format!(
+                    "{name} is not set: {SOURCE_ACCESS_KEY_VARIABLE} and {SOURCE_SECRET_KEY_VARIABLE} must contain a credential of the source"
+                ))
+            })
+        };
+        Ok(Self {
+            agent: agent_with(SOURCE_CA_VARIABLE, connections)?,
+            endpoint: endpoint.clone(),
+            credentials: Credentials {
+                access_key: variable(SOURCE_ACCESS_KEY_VARIABLE)?,
+                secret_key: variable(SOURCE_SECRET_KEY_VARIABLE)?,
+            },
+            region: Mutex::new(REGION.to_owned()),
+            clock_ahead: AtomicI64::new(0),
+            patience: 1,
+            stop,
+        })
+    }
+
+    /// Makes time limits of content longer, for a transfer that is slowed down on purpose.
+    pub(crate) fn with_patience(self, factor: u32) -> Self {
+        Self { patience: factor.max(1), ..self }
+    }
+
+    /// Whether the user wants the command to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Returns the names of all buckets that the credential can see.
+    pub(crate) fn buckets(&self) -> Result<Vec<String>, Trouble> {
+        let mut names: Vec<String> = Vec::new();
+        let mut token: Option<String> = None;
+        loop {
+            let query: Vec<_> = token.iter().map(|token| ("continuation-token", token.as_str())).collect();
+            let document = self.document("/", &query)?;
+            let found = xml::elements(&document, "Bucket");
+            names.extend(found.iter().filter_map(|bucket| bucket.text_of("Name")).map(str::to_owned));
+            let next = xml::text(&document, "ContinuationToken").filter(|next| !next.is_empty());
+            if next.is_none() || next == token {
+                names.sort_unstable();
+                names.dedup();
+                return Ok(names);
+            }
+            token = next;
+        }
+    }
+
+    /// Returns `Enabled`, `Suspended`, or nothing if the bucket never had versions.
+    pub(crate) fn versioning(&self, bucket: &str) -> Result<Option<String>, Trouble> {
+        match self.document(&path(bucket, ""), &[("versioning", "")]) {
+            Ok(document) => Ok(xml::text(&document, "Status").filter(|status| !status.is_empty())),
+            Err(trouble) if trouble.is_unknown_operation() => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Returns whether the bucket has object lock.
+    pub(crate) fn has_object_lock(&self, bucket: &str) -> Result<bool, Trouble> {
+        match self.document(&path(bucket, ""), &[("object-lock", "")]) {
+            Ok(document) => {
+                Ok(xml::text(&document, "ObjectLockEnabled").is_some_and(|text| text == "Enabled"))
+            }
+            Err(trouble) if trouble.is_unknown_operation() => Ok(false),
+            Err(Trouble::Refused { code, .. }) if code == "ObjectLockConfigurationNotFoundError" => Ok(false),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Returns a page of the bucket's versions. With `settings`, MinIO adds tags and locks; other stores ignore that, or
+    /// refuse it.
+    pub(crate) fn versions(&self, bucket: &str, place: &Place, settings: bool) -> Result<Page, Trouble> {
+        let mut query = vec![("versions", ""), ("encoding-type", "url"), ("max-keys", PAGE_ENTRIES)];
+        query.extend(settings.then_some(("metadata", "true")));
+        query.extend(place.iter().map(|(name, value)| (*name, value.as_str())));
+        listing::versions(&self.document(&path(bucket, ""), &query)?).map_err(Trouble::Wrong)
+    }
+
+    /// Returns a page of the bucket's current objects.
+    pub(crate) fn objects(&self, bucket: &str, place: &Place) -> Result<Page, Trouble> {
+        let mut query = vec![("list-type", "2"), ("encoding-type", "url"), ("max-keys", PAGE_ENTRIES)];
+        query.extend(place.iter().map(|(name, value)| (*name, value.as_str())));
+        listing::objects(&self.document(&path(bucket, ""), &query)?).map_err(Trouble::Wrong)
+    }
+
+    /// Asks for the headers of a version, or with a part number for those of a part.
+    pub(crate) fn head(&self, version: VersionRef<'_>, part: Option<u32>) -> Result<Answer, Trouble> {
+        self.object("HEAD", version, part, None, 0)
+    }
+
+    /// Asks for the content of a version, of a part of it, or of a range of `size` bytes at an offset.
+    pub(crate) fn get(
+        &self,
+        version: VersionRef<'_>,
+        part: Option<u32>,
+        range: Option<(u64, u64)>,
+        size: u64,
+    ) -> Result<Answer, Trouble> {
+        self.object("GET", version, part, range, size)
+    }
+
+    fn object(
+        &self,
+        method: &'static str,
+        VersionRef { bucket, key, version }: VersionRef<'_>,
+        part: Option<u32>,
+        range: Option<(u64, u64)>,
+        body_max: u64,
+    ) -> Result<Answer, Trouble> {
+        let part = part.map(|part| part.to_string());
+        let mut query: Vec<_> = version.map(|version| ("versionId", version)).into_iter().collect();
+        query.extend(part.as_deref().map(|part| ("partNumber", part)));
+        let range = range.map(|(first, size)| format!("bytes={first}-{}", first + size.saturating_sub(1)));
+        let mut headers = vec![("x-amz-checksum-mode", "ENABLED")];
+        headers.extend(range.as_deref().map(|range| ("range", range)));
+        self.call(&Call { method, path: path(bucket, key), query: &query, headers: &headers, body_max })
+    }
+
+    /// Returns the tags of a version, sorted.
+    pub(crate) fn tags(
+        &self,
+        VersionRef { bucket, key, version }: VersionRef<'_>,
+    ) -> Result<Vec<(String, String)>, Trouble> {
+        let mut query = vec![("tagging", "")];
+        query.extend(version.map(|version| ("versionId", version)));
+        let document = self.document(&path(bucket, key), &query)?;
+        let tags = xml::parse(&document).as_ref().and_then(tags_of_document);
+        tags.ok_or_else(|| Trouble::Wrong("the answer to GetObjectTagging is not its document".to_owned()))
+    }
+
+    fn document(&self, path: &str, query: &Query<'_>) -> Result<String, Trouble> {
+        let call = Call { method: "GET", path: path.to_owned(), query, headers: &[], body_max: 0 };
+        let mut attempt = 1;
+        loop {
+            match self.call(&call)?.into_text() {
+                Ok(text) => return Ok(text),
+                Err(_) if attempt < ATTEMPTS => self.pause(attempt)?,
+                Err(error) => return Err(self.no_answer(&error)),
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Sends a request until it is answered, or too often.
+    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+        let mut attempt = 1;
+        loop {
+            if self.is_stopped() {
+                return Err(Trouble::Stopped);
+            }
+            let trouble = match self.send(call) {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(refusal)) => {
+                    if attempt < ATTEMPTS && self.has_adapted(&refusal) {
+                        attempt += 1;
+                        continue;
+                    }
+                    refusal.trouble
+                }
+                Err(error) if trust_failure(&error).is_some() => return Err(self.no_answer(&error)),
+                Err(error) => self.no_answer(&error),
+            };
+            let may_pass = match &trouble {
+                Trouble::NoAnswer(_) => true,
+                Trouble::Refused { status, .. } => matches!(status, 408 | 429 | 500 | 502..=504),
+                Trouble::Wrong(_) | Trouble::Stopped => false,
+            };
+            if !may_pass || attempt == ATTEMPTS {
+                return Err(trouble);
+            }
+            self.pause(attempt)?;
+            attempt += 1;
+        }
+    }
+
+    /// Waits after a failed attempt.
+    pub(crate) fn pause(&self, attempt: u32) -> Result<(), Trouble> {
+        let end = Instant::now() + FIRST_PAUSE * 2_u32.saturating_pow(attempt - 1);
+        while Instant::now() < end {
+            if self.is_stopped() {
+                return Err(Trouble::Stopped);
+            }
+            nap(GLANCE);
+        }
+        Ok(())
+    }
+
+    /// Takes the region or the clock from a refusal that is about them. Returns whether another attempt makes sense.
+    fn has_adapted(&self, Refusal { trouble, headers }: &Refusal) -> bool {
+        let Trouble::Refused { code, .. } = trouble else { return false };
+        match code.as_str() {
+            "RequestTimeTooSkewed" => {
+                let ahead = Answer::date_of(headers)
+                    .and_then(|date| date.checked_signed_diff(now_millis()))
+                    .unwrap_or_default();
+                self.clock_ahead.swap(ahead, Ordering::Relaxed) != ahead
+            }
+            _ => {
+                let region = headers.get("x-amz-bucket-region").and_then(|region| region.to_str().ok());
+                let Some(region) = region.filter(|_| code == "AuthorizationHeaderMalformed") else {
+                    return false;
+                };
+                let mut known = self.region.lock().unwrap_or_else(PoisonError::into_inner);
+                let is_new = *known != region;
+                region.clone_into(&mut known);
+                is_new
+            }
+        }
+    }
+
+    fn send(&self, call: &Call<'_>) -> Result<Result<Answer, Box<Refusal>>, Error> {
+        let Call { method, path, query, headers, body_max } = call;
+        let mut pairs: Vec<_> =
+            query.iter().map(|(name, value)| (encode_strict(name), encode_strict(value))).collect();
+        pairs.sort();
+        let query = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+        let stamp =
+            Stamp::from_millis(now_millis().saturating_add_signed(self.clock_ahead.load(Ordering::Relaxed)));
+        let host = self.endpoint.authority();
+        let mut signed = vec![
+            ("host", host.as_str()),
+            ("x-amz-content-sha256", EMPTY_SHA256),
+            ("x-amz-date", stamp.text()),
+        ];
+        signed.extend_from_slice(headers);
+        signed.sort_unstable();
+        let region = self.region.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let signer = Signer::new(&self.credentials, &region, stamp.clone());
+        let parts = Parts { method, path, query: &query, headers: &signed, payload: EMPTY_SHA256 };
+        let (authorization, _) = signer.authorization(&parts);
+        let target = if query.is_empty() { path.clone() } else { format!("{path}?{query}") };
+        let mut builder = Request::builder().method(*method).uri(format!("{}{target}", self.endpoint.url()));
+        for (name, value) in signed.iter().filter(|(name, _)| *name != "host") {
+            builder = builder.header(*name, *value);
+        }
+        let request = builder.header("authorization", authorization).body(())?;
+        let content = Duration::from_secs(body_max / SLOWEST_RATE);
+        let limit = ANSWER_TIMEOUT + content.saturating_mul(self.patience);
+        let request = self.agent.configure_request(request).timeout_global(Some(limit)).build();
+        Ok(answer_of(self.agent.run(request)?))
+    }
+
+    fn no_answer(&self, error: &Error) -> Trouble {
+        Trouble::NoAnswer(format!("{} does not answer: {}", self.endpoint.url(), error_text(error)))
+    }
+}
+
+fn path(bucket: &str, key: &str) -> String {
+    match key {
+        "" => format!("/{}", encode_path(bucket)),
+        key => format!("/{}/{}", encode_path(bucket), encode_path(key)),
+    }
+}

@@ -1,0 +1,125 @@
+//! Counts what became of versions, and lists failures.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use super::journal::Journal;
+use crate::failure::Failure;
+use crate::output::print_error;
+use crate::terminal::{json_line, plain};
+
+/// Most failures that are shown. All of them are in the journal.
+const SHOWN_MAX: u64 = 20;
+
+/// Counts of one bucket, or of all.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Versions and delete markers that were seen at the source.
+    pub(super) listed: AtomicU64,
+    pub(super) created: AtomicU64,
+    pub(super) replaced: AtomicU64,
+    pub(super) changed: AtomicU64,
+    pub(super) unchanged: AtomicU64,
+    pub(super) kept: AtomicU64,
+    pub(super) deleted: AtomicU64,
+    /// Versions that went away at the source while they were to be copied.
+    pub(super) vanished: AtomicU64,
+    pub(super) opaque_etags: AtomicU64,
+    pub(super) failed: AtomicU64,
+}
+
+impl Tally {
+    fn all(&self) -> [(&'static str, &AtomicU64); 10] {
+        [
+            ("listed", &self.listed),
+            ("created", &self.created),
+            ("replaced", &self.replaced),
+            ("changed", &self.changed),
+            ("unchanged", &self.unchanged),
+            ("kept", &self.kept),
+            ("deleted", &self.deleted),
+            ("vanished", &self.vanished),
+            ("opaque_etags", &self.opaque_etags),
+            ("failed", &self.failed),
+        ]
+    }
+
+    /// Counts an outcome of the server.
+    pub(super) fn count(&self, outcome: &str) {
+        let found = match outcome {
+            "created" => &self.created,
+            "replaced" => &self.replaced,
+            "changed" => &self.changed,
+            "kept" => &self.kept,
+            _ => &self.unchanged,
+        };
+        found.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many versions were copied.
+    pub(super) fn copied(&self) -> u64 {
+        get(&self.created) + get(&self.replaced)
+    }
+
+    /// Returns how many versions are done.
+    pub(super) fn done(&self) -> u64 {
+        [
+            &self.created,
+            &self.replaced,
+            &self.changed,
+            &self.unchanged,
+            &self.kept,
+            &self.vanished,
+            &self.failed,
+        ]
+        .into_iter()
+        .map(get)
+        .sum()
+    }
+
+    /// Adds the counts of another.
+    pub(super) fn add(&self, other: &Self) {
+        for ((_, mine), (_, other)) in self.all().into_iter().zip(other.all()) {
+            mine.fetch_add(get(other), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        self.all()
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), get(count).into()))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+
+    /// Returns the counts that are not 0, with their names.
+    pub(super) fn rows(&self) -> Vec<(String, String)> {
+        let shown =
+            |(name, count): &(&str, &AtomicU64)| *name == "created" || *name == "failed" || get(count) > 0;
+        let found = self.all().into_iter().filter(shown);
+        found.map(|(name, count)| (name.replace('_', " "), get(count).to_string())).collect()
+    }
+
+    /// Notes a failure: counts it, writes it to the journal, and shows it if it is one of the first.
+    pub(super) fn fail(
+        &self,
+        journal: &Journal,
+        (bucket, key, id): (&str, &str, &str),
+        reason: &str,
+    ) -> Result<(), Failure> {
+        let count = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
+        journal.add_failure(&json_line(
+            &json!({"bucket": bucket, "key": key, "version_id": id, "reason": reason}),
+        ))?;
+        if count <= SHOWN_MAX {
+            print_error(&plain(&format!("cairn: {bucket}/{key} version {id}: {reason}")));
+            print_error("\n");
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn get(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}

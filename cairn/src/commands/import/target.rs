@@ -1,0 +1,374 @@
+//! The server that objects are imported into, through its management plane.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::{Mutex, PoisonError};
+
+use cairn_api::{ObjectRecord, ObjectVersion};
+use cairn_http1::{encode_path, encode_strict, iso8601_millis};
+use serde_json::{Value, json};
+
+use super::buckets::SourceBucket;
+use super::source::{Entry, Lock, Settings, Source};
+use crate::client::pages::{Pages, VERSIONS};
+use crate::client::{Client, Query, Request, Response, read, with_query};
+use crate::failure::Failure;
+
+/// How often a request is sent that fails for a reason that may pass: the time of a restart.
+const ATTEMPTS: u32 = 8;
+
+/// Why a version was not imported.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The server refuses this version. Others may be accepted.
+    Version { code: String, message: String },
+    /// The command cannot go on.
+    Command(Failure),
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self::Command(failure)
+    }
+}
+
+/// The management plane, and the run of each bucket.
+pub(super) struct Target<'a> {
+    pub(super) client: &'a Client,
+    source: &'a Source,
+    events: bool,
+    runs: Mutex<HashMap<String, String>>,
+}
+
+/// The body of a request.
+pub(super) enum Content<'a> {
+    Bytes(&'a [u8]),
+    Stream(&'a mut dyn Read, u64),
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn new(client: &'a Client, source: &'a Source, events: bool) -> Self {
+        Self { client, source, events, runs: Mutex::default() }
+    }
+
+    /// Sends a request until it is answered, or too often. `send` makes one attempt.
+    fn attempts(&self, mut send: impl FnMut() -> Result<Response, Failure>) -> Result<Response, Failure> {
+        let mut attempt = 1;
+        loop {
+            let answer = send();
+            let may_pass = match &answer {
+                Ok(response) => matches!(response.status.as_u16(), 429 | 500 | 502..=504),
+                Err(failure) => matches!(failure, Failure::NoResponse(_)),
+            };
+            if !may_pass || attempt == ATTEMPTS {
+                return answer;
+            }
+            self.source.pause(attempt).map_err(|trouble| super::buckets::failure(&trouble))?;
+            attempt += 1;
+        }
+    }
+
+    /// Sends a request with a JSON body or none. Returns the answer to a success.
+    pub(super) fn call(&self, request: &Request) -> Result<Value, Refused> {
+        let response = self.attempts(|| self.client.call_raw(request))?;
+        self.accepted(request, response)
+    }
+
+    fn accepted(&self, request: &Request, response: Response) -> Result<Value, Refused> {
+        if response.status.is_success() {
+            return Ok(response.body.unwrap_or_default());
+        }
+        let text = |name: &str| response.body.as_ref().and_then(|body| body["error"][name].as_str());
+        let refusal = || self.client.refusal(request, &response);
+        match (text("code"), text("message")) {
+            (
+                Some("UNAUTHENTICATED" | "FORBIDDEN" | "NOT_FOUND" | "BUCKET_NOT_FOUND" | "STORAGE_FULL"),
+                _,
+            )
+            | (None, _) => Err(Refused::Command(refusal())),
+            _ if response.status.is_server_error() && response.status.as_u16() != 501 => {
+                Err(Refused::Command(refusal()))
+            }
+            (Some(code), message) => Err(Refused::Version {
+                code: code.to_owned(),
+                message: crate::terminal::plain(message.unwrap_or_default()),
+            }),
+        }
+    }
+
+    /// Sends a request of the bucket's run. Begins a run if there is none, or if the server has forgotten it. `send` gets the
+    /// id.
+    fn in_run(
+        &self,
+        bucket: &str,
+        mut send: impl FnMut(&str) -> Result<Value, Refused>,
+    ) -> Result<Value, Refused> {
+        for _ in 0..ATTEMPTS {
+            let id = self.run_of(bucket)?;
+            match send(&id) {
+                Err(Refused::Version { code, .. }) if code == "IMPORT_NOT_FOUND" => {
+                    let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Another thread may have begun a new run already.
+                    if runs.get(bucket) == Some(&id) {
+                        runs.remove(bucket);
+                    }
+                }
+                answered => return answered,
+            }
+        }
+        Err(Refused::Command("the server forgets the import again and again: does it restart?".into()))
+    }
+
+    fn run_of(&self, bucket: &str) -> Result<String, Refused> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = runs.get(bucket) {
+            return Ok(id.clone());
+        }
+        let body = json!({"source": self.source.endpoint.url(), "events": self.events});
+        let path = format!("{}/imports", bucket_path(bucket));
+        let begun = self.call(&Request::post(path).json(&body))?;
+        let id = begun["import_id"].as_str().ok_or("the response contains no import_id")?;
+        runs.insert(bucket.to_owned(), id.to_owned());
+        Ok(id.to_owned())
+    }
+
+    /// Makes sure that the bucket exists and can take what the source has. Returns when it was created.
+    pub(super) fn prepare(&self, bucket: &SourceBucket) -> Result<String, Refused> {
+        let path = bucket_path(&bucket.name);
+        let shown = match self.attempts(|| self.client.call_raw(&Request::get(&path))) {
+            Ok(response) if response.status.as_u16() == 404 => {
+                let body = json!({"name": bucket.name, "object_lock": bucket.has_object_lock});
+                match self.call(&Request::post("/api/v1/buckets").json(&body)) {
+                    // An attempt before this one may have created it.
+                    Err(Refused::Version { code, .. }) if code == "BUCKET_ALREADY_EXISTS" => {}
+                    created => drop(created?),
+                }
+                for status in steps_to(bucket.versioning.as_deref()) {
+                    let body = json!({"versioning": status});
+                    self.call(&Request::put(format!("{path}/versioning")).json(&body))?;
+                }
+                self.call(&Request::get(&path))?
+            }
+            Ok(response) => self.accepted(&Request::get(&path), response)?,
+            Err(failure) => return Err(failure.into()),
+        };
+        let refused = |message: &str| Refused::Version {
+            code: "INVALID_BUCKET_STATE".to_owned(),
+            message: message.to_owned(),
+        };
+        if bucket.has_object_lock && shown["object_lock"] != true {
+            return Err(refused("the bucket has object lock at the source, and exists here without it"));
+        }
+        let never = !matches!(shown["versioning"].as_str(), Some("Enabled" | "Suspended"));
+        if bucket.versioning.is_some() && never {
+            return Err(refused(
+                "the bucket has versions at the source, and never had them here: `cairn bucket versioning` turns them on",
+            ));
+        }
+        let born = shown["created_at"].as_str().ok_or("the response contains no created_at")?;
+        Ok(born.to_owned())
+    }
+
+    /// Imports a version or a delete marker. Returns the outcome.
+    pub(super) fn put(
+        &self,
+        bucket: &str,
+        entry: &Entry,
+        parameters: &[(&'static str, String)],
+        headers: &[(String, String)],
+        content: &mut Content<'_>,
+    ) -> Result<String, Refused> {
+        let answer = self.in_run(bucket, |id| {
+            let query = query_of(id, Some(entry), parameters);
+            let path = with_query(
+                &format!("{}/imported-objects/{}", bucket_path(bucket), encode_path(&entry.key)),
+                &query,
+            );
+            let request = Request::put(path).long_running();
+            let response = match content {
+                Content::Bytes(bytes) => {
+                    self.attempts(|| self.client.send_bytes(&request, headers, bytes))?
+                }
+                // A stream is read once: its reader tries again.
+                Content::Stream(reader, size) => self.client.send_stream(&request, headers, reader, *size)?,
+            };
+            self.accepted(&request, response)
+        })?;
+        outcome_of(&answer)
+    }
+
+    /// Begins an upload in parts. Returns its id.
+    pub(super) fn begin_upload(
+        &self,
+        bucket: &str,
+        key: &str,
+        headers: &[(String, String)],
+    ) -> Result<String, Refused> {
+        let begun = self.in_run(bucket, |id| {
+            let request = Request::post(upload_path(bucket, key, &query_of(id, None, &[])));
+            let response = self.attempts(|| self.client.send_bytes(&request, headers, b""))?;
+            self.accepted(&request, response)
+        })?;
+        let id = begun["upload_id"].as_str().ok_or("the response contains no upload_id")?;
+        Ok(id.to_owned())
+    }
+
+    /// Sends a part. Returns its entity tag.
+    pub(super) fn put_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        (upload, number): (&str, u32),
+        content: &mut Content<'_>,
+    ) -> Result<String, Refused> {
+        let part = [("upload_id", upload.to_owned()), ("part_number", number.to_string())];
+        let answer = self.in_run(bucket, |id| {
+            let request = Request::put(upload_path(bucket, key, &query_of(id, None, &part))).long_running();
+            let response = match content {
+                Content::Bytes(bytes) => self.attempts(|| self.client.send_bytes(&request, &[], bytes))?,
+                Content::Stream(reader, size) => self.client.send_stream(&request, &[], reader, *size)?,
+            };
+            self.accepted(&request, response)
+        })?;
+        let etag = answer["etag"].as_str().ok_or("the response contains no etag")?;
+        Ok(etag.trim_matches('"').to_owned())
+    }
+
+    /// Removes an upload. One that is gone is no error.
+    pub(super) fn abort_upload(&self, bucket: &str, key: &str, upload: &str) -> Result<(), Refused> {
+        let path = format!("{}/multipart-uploads/{}", bucket_path(bucket), encode_path(key));
+        match self.call(&Request::delete(with_query(&path, &[("upload_id", upload.to_owned())]))) {
+            Err(Refused::Version { .. }) | Ok(_) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Brings tags and lock of an imported version up to date. Returns the outcome.
+    pub(super) fn change(&self, bucket: &str, entry: &Entry, settings: &Settings) -> Result<String, Refused> {
+        let tags: Vec<_> =
+            settings.tags.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+        let mut body = json!({"tags": tags});
+        if let Some((mode, until)) = &settings.lock.retention {
+            body["retention"] = json!({"mode": mode, "retain_until": iso8601_millis(*until)});
+        }
+        let here = self.record(bucket, &entry.key, entry.id())?;
+        // Only buckets with object lock have holds.
+        if here.as_ref().is_some_and(|here| here.object.legal_hold != settings.lock.legal_hold) {
+            body["legal_hold"] = settings.lock.legal_hold.into();
+        }
+        let is_retained = here.is_some_and(|here| here.object.retention.is_some());
+        let version = [("version_id", entry.id().to_owned())];
+        if is_retained && settings.lock.retention.is_none() {
+            let path = format!("{}/object-retention/{}", bucket_path(bucket), encode_path(&entry.key));
+            let none = json!({"retention": null, "bypass_governance": true});
+            self.call(&Request::put(with_query(&path, &version)).json(&none))?;
+        }
+        let answer = self.in_run(bucket, |id| {
+            let query = query_of(id, None, &version);
+            let path = format!("{}/imported-objects/{}", bucket_path(bucket), encode_path(&entry.key));
+            self.call(&Request::patch(with_query(&path, &query)).json(&body))
+        })?;
+        outcome_of(&answer)
+    }
+
+    /// Returns what is here under an id; `None` if nothing is, or a delete marker.
+    pub(super) fn record(&self, bucket: &str, key: &str, id: &str) -> Result<Option<ObjectRecord>, Refused> {
+        let path = format!("{}/object/{}", bucket_path(bucket), encode_path(key));
+        let request = Request::get(with_query(&path, &[("version_id", id.to_owned())]));
+        match self.call(&request) {
+            Ok(body) => Ok(Some(read(&body)?)),
+            Err(Refused::Version { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Returns the version or delete marker that is here under an id.
+    pub(super) fn version(
+        &self,
+        bucket: &str,
+        key: &str,
+        id: &str,
+    ) -> Result<Option<ObjectVersion>, Refused> {
+        let mut pages = Pages::of_bucket(self.client, VERSIONS, bucket, key, None);
+        while let Some(versions) = pages.next_entries::<ObjectVersion>()? {
+            // Longer keys with this prefix follow.
+            if versions.first().is_some_and(|first| *first.key != *key) {
+                return Ok(None);
+            }
+            if let Some(found) = versions.into_iter().find(|one| *one.key == *key && *one.version_id == *id) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deletes a version for good. One that is gone is no error.
+    pub(super) fn delete(&self, bucket: &str, key: &str, id: &str) -> Result<(), Refused> {
+        let path = format!("{}/object-versions/{}", bucket_path(bucket), encode_path(key));
+        match self.call(&Request::delete(with_query(&path, &[("version_id", id.to_owned())]))) {
+            Ok(_) => Ok(()),
+            Err(Refused::Version { code, .. })
+                if matches!(code.as_str(), "VERSION_NOT_FOUND" | "OBJECT_NOT_FOUND") =>
+            {
+                Ok(())
+            }
+            Err(other) => Err(other),
+        }
+    }
+}
+
+/// Returns the states that a new bucket goes through.
+fn steps_to(versioning: Option<&str>) -> &'static [&'static str] {
+    match versioning {
+        None => &[],
+        Some("Enabled") => &["Enabled"],
+        Some(_) => &["Enabled", "Suspended"],
+    }
+}
+
+pub(super) fn bucket_path(bucket: &str) -> String {
+    format!("/api/v1/buckets/{}", encode_strict(bucket))
+}
+
+fn upload_path(bucket: &str, key: &str, query: &Query) -> String {
+    with_query(&format!("{}/imported-uploads/{}", bucket_path(bucket), encode_path(key)), query)
+}
+
+fn query_of(id: &str, entry: Option<&Entry>, more: &[(&'static str, String)]) -> Query {
+    let mut query = vec![("import_id", id.to_owned())];
+    if let Some(entry) = entry {
+        query.push(("version_id", entry.id().to_owned()));
+        query.push(("last_modified", iso8601_millis(entry.modified)));
+    }
+    query.extend_from_slice(more);
+    query
+}
+
+fn outcome_of(answer: &Value) -> Result<String, Refused> {
+    let outcome = answer["outcome"].as_str().ok_or("the response contains no outcome")?;
+    Ok(outcome.to_owned())
+}
+
+impl From<&str> for Refused {
+    fn from(message: &str) -> Self {
+        Self::Command(message.into())
+    }
+}
+
+/// Returns the headers of tags and lock.
+pub(super) fn settings_headers(settings: &Settings) -> Vec<(String, String)> {
+    let Settings { tags, lock: Lock { retention, legal_hold } } = settings;
+    let mut headers = Vec::new();
+    let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
+    if !tags.is_empty() {
+        add("x-amz-tagging", settings.tags_text());
+    }
+    if let Some((mode, until)) = retention {
+        add("x-amz-object-lock-mode", mode.clone());
+        add("x-amz-object-lock-retain-until-date", iso8601_millis(*until));
+    }
+    if *legal_hold {
+        add("x-amz-object-lock-legal-hold", "ON".to_owned());
+    }
+    headers
+}

@@ -1,0 +1,95 @@
+//! Readers that keep to a rate, count, hash, and can be stopped.
+
+use std::io::{Error, Read, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cairn_engine::Md5;
+
+use super::signals::nap;
+use super::source::Source;
+
+/// Longest pause at a time, so that a stop is noticed.
+const NAP: Duration = Duration::from_millis(100);
+/// Most bytes that pass before the rate is looked at again.
+const STEP: usize = 64 << 10;
+
+/// The rate of all transfers together.
+pub(super) struct Throttle {
+    /// In bytes per second; 0 for no limit.
+    rate: u64,
+    /// When the next bytes may pass.
+    free_at: Mutex<Instant>,
+    passed: AtomicU64,
+}
+
+impl Throttle {
+    pub(super) fn new(rate: u64) -> Self {
+        Self { rate, free_at: Mutex::new(Instant::now()), passed: AtomicU64::new(0) }
+    }
+
+    /// Returns how many bytes have passed.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many bytes may pass.
+    fn pass(&self, bytes: usize, source: &Source) {
+        self.passed.fetch_add(bytes as u64, Ordering::Relaxed);
+        if self.rate == 0 {
+            return;
+        }
+        let micros = (bytes as u64).saturating_mul(1_000_000) / self.rate;
+        let until = {
+            let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            *free_at = (*free_at).max(Instant::now()) + Duration::from_micros(micros);
+            *free_at
+        };
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|_| !source.is_stopped()) {
+            nap(left.min(NAP));
+        }
+    }
+}
+
+/// Content on its way.
+pub(super) struct Metered<'a, R> {
+    reader: R,
+    throttle: &'a Throttle,
+    source: &'a Source,
+    digest: Md5,
+    /// Why it could not be read.
+    pub(super) failure: Option<String>,
+}
+
+impl<'a, R: Read> Metered<'a, R> {
+    pub(super) fn new(reader: R, throttle: &'a Throttle, source: &'a Source) -> Self {
+        Self { reader, throttle, source, digest: Md5::new(), failure: None }
+    }
+
+    /// Returns the MD5 of what was read, in hexadecimal digits.
+    pub(super) fn digest(self) -> String {
+        hex(&self.digest.finish())
+    }
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.source.is_stopped() {
+            return Err(Error::other("the import was interrupted"));
+        }
+        let wanted = buffer.len().min(STEP);
+        let read = self
+            .reader
+            .read(&mut buffer[..wanted])
+            .inspect_err(|error| self.failure = Some(error.to_string()))?;
+        self.throttle.pass(read, self.source);
+        self.digest.update(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+/// Returns bytes in hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
