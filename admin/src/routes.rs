@@ -371,6 +371,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/verify/progress", ALL, "get_verification_progress", handler!(verify::progress)),
     post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))
         .unrecorded(),
+    post("/api/v1/verify/imports", SYSTEM, "sign_import_report", handler!(verify::import_report)),
     post("/api/v1/verify/buckets/{bucket}", STORAGE, "verify_bucket", handler!(verify::bucket)).unrecorded(),
     get("/api/v1/storage/status", ALL, "get_storage_status", handler!(storage::status)),
     get("/api/v1/storage/usage", ALL, "get_storage_usage", handler!(storage::usage)),

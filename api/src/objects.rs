@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::RetentionMode;
+use crate::lifecycle::Tag;
 use crate::responses::tolerant;
 use crate::text::{BucketName, EntityTag, ObjectKey, Time, UploadId, VersionId};
 
@@ -95,6 +96,10 @@ pub struct ObjectRecord {
         "xxhash128": {"type": "string"},
     }))]
     pub checksums: BTreeMap<String, String>,
+    /// Left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub tags: Vec<Tag>,
     /// The parts, if the object was uploaded in parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10000))]
@@ -115,6 +120,9 @@ pub struct ObjectVersion {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
     pub legal_hold: bool,
+    /// Whether it was imported from another store. Left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
 }
 
 /// A page of versions in key order, the newest of a key first. Both markers are null on the last page. The version marker is

@@ -43,6 +43,20 @@ pub struct Proof {
     pub signature: String,
 }
 
+/// What a comparison with another store found, for a signature. Members and values are those of the one who compared.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignImportReport {
+    /// Numbers must be whole.
+    pub report: Map<String, Value>,
+}
+
+/// A signed report.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct SignedImportReport {
+    pub proof: Proof,
+}
+
 /// What the verification of one version found.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedObject {

@@ -1,4 +1,4 @@
-//! The routes of verifications: of an object, of a bucket, and the progress of the running ones.
+//! The routes of verifications: of an object, of a bucket, of an import, and the progress.
 //!
 //! A verification is cancelled when its client disconnects. The number of running ones is limited.
 
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_api::{
-    BucketVerification, CorruptVersion, ObjectVerification, Proof, VerificationProgress, VerifiedBucket,
-    VerifiedObject, VerifyBucket,
+    BucketVerification, CorruptVersion, ObjectVerification, Proof, SignImportReport, SignedImportReport,
+    VerificationProgress, VerifiedBucket, VerifiedObject, VerifyBucket,
 };
 use cairn_engine::{Engine, EngineError, VerificationStatus, VerifiedVersion, VerifyPosition};
 use cairn_http1::iso8601_millis;
@@ -83,6 +83,29 @@ pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     };
     let proof = proof(engine, "bucket", &permit, &found)?;
     reply(&BucketVerification { found, proof })
+}
+
+/// `POST /api/v1/verify/imports`: signs a report of `cairn import verify`. The signature says when this store got it.
+pub(crate) async fn import_report(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let SignImportReport { report: mut payload } = call.json().await?;
+    if payload.values().any(has_fraction) {
+        return Err(AdminError::invalid("report: numbers must be whole"));
+    }
+    payload.insert("kind".to_owned(), "import".into());
+    payload.insert("signed_at".to_owned(), iso8601_millis(SystemClock.now().0).into());
+    let proof = signed_proof(call.engine()?.store(), payload);
+    reply(&SignedImportReport { proof })
+}
+
+/// Whether there is a number in a value that has no canonical form.
+fn has_fraction(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_fraction),
+        Value::Object(members) => members.values().any(has_fraction),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
 }
 
 fn corrupt_version(version: VerifiedVersion) -> CorruptVersion {

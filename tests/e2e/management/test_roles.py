@@ -120,6 +120,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "redeliver_delivery": ("POST", f"/webhook-deliveries/{ID}/redeliver", SYSTEM_ONLY),
     "get_verification_progress": ("GET", "/verify/progress", EVERYONE),
     "verify_object": ("POST", "/verify/objects/no-such-bucket/a/b", MANAGERS),
+    "sign_import_report": ("POST", "/verify/imports", SYSTEM_ONLY),
     "verify_bucket": ("POST", "/verify/buckets/no-such-bucket", MANAGERS),
     "get_storage_status": ("GET", "/storage/status", EVERYONE),
     "get_storage_usage": ("GET", "/storage/usage", EVERYONE),

@@ -18,6 +18,7 @@ use crate::request::query::Parameters;
 fn version_body(version: ListedVersion) -> ObjectVersion {
     let ListedVersion { object, name, is_latest, is_delete_marker, lock } = version;
     ObjectVersion {
+        imported: object.version.is_imported(),
         key: object.key.into(),
         version_id: name.to_string().into(),
         is_latest,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cairn_api::{ObjectEntry, ObjectPart, ObjectRecord};
+use cairn_api::{ObjectEntry, ObjectPart, ObjectRecord, Tag};
 use cairn_engine::{Bucket, ChecksumAlgorithm, ChecksumKind, ObjectInfo, Versioning};
 use cairn_transfer::stored_content_type;
 
@@ -52,6 +52,11 @@ pub(crate) fn object_record(bucket: &Bucket, key: String, info: &ObjectInfo) -> 
         metadata,
         headers,
         checksums: attributes.checksums.iter().map(checksum).collect(),
+        tags: attributes
+            .tags
+            .iter()
+            .map(|(key, value)| Tag { key: key.to_owned(), value: value.to_owned() })
+            .collect(),
         parts: parts(info),
         encrypted: info.encrypted,
     }

@@ -416,6 +416,8 @@ operations! {
     [VERSION_ID], None => [ok::<ObjectVerification>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
     "verify_bucket", "integrity": "Reads every version in a bucket from the device and verifies it.";
     [], optional_json_body::<VerifyBucket>() => [ok::<BucketVerification>()], [BUCKET_NAME, BUCKET];
+    "sign_import_report", "integrity": "Signs what a comparison with another store found, as a proof of the kind import.";
+    [], json_body::<SignImportReport>() => [ok::<SignedImportReport>()], [];
     "get_storage_status", "storage": "Shows capacity and available bytes.";
     [], None => [ok::<StorageStatus>()], [];
     "get_storage_usage", "storage": "Shows the usage of each bucket and of the store.";

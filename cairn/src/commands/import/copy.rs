@@ -10,7 +10,7 @@ use cairn_engine::md5_digest;
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;
 use super::source::{Answer, Entry, Settings, Source, Trouble, VersionRef};
-use super::target::{Content, Refused, Target, settings_headers};
+use super::target::{Content, Refused, Target, settings_headers, settings_of};
 use super::throttle::{Metered, Throttle, hex};
 use crate::failure::Failure;
 
@@ -67,7 +67,8 @@ pub(super) struct Copied {
 pub(super) struct Copier<'a> {
     pub(super) source: &'a Source,
     pub(super) target: &'a Target<'a>,
-    pub(super) journal: &'a Journal,
+    /// Where uploads are noted; `None` for a comparison, which makes none.
+    pub(super) journal: Option<&'a Journal>,
     pub(super) throttle: &'a Throttle,
     pub(super) permits: &'a Permits,
     pub(super) bucket: &'a str,
@@ -89,6 +90,19 @@ impl Copier<'_> {
             Some(parts) if entry.size > 0 => self.copy_parts(entry, parts),
             _ if entry.size > REQUEST_BYTES_MAX => self.copy_parts(entry, 0),
             _ => self.copy_whole(entry),
+        }
+    }
+
+    /// Brings tags and lock of a version up to date that was here already, without the journal knowing it. Returns the outcome.
+    fn same_settings(&self, entry: &Entry, settings: &Settings, outcome: String) -> Result<String, Problem> {
+        if outcome != "unchanged" {
+            return Ok(outcome);
+        }
+        match self.target.record(self.bucket, &entry.key, entry.id())? {
+            Some(here) if settings_of(&here) != *settings => {
+                Ok(self.target.change(self.bucket, entry, settings)?)
+            }
+            _ => Ok(outcome),
         }
     }
 
@@ -129,6 +143,7 @@ impl Copier<'_> {
             }
             match (sent, content.failure.clone()) {
                 (Ok(outcome), _) => {
+                    let outcome = self.same_settings(entry, &settings, outcome)?;
                     return Ok(copied(entry, outcome, settings.fingerprint(), is_opaque));
                 }
                 // Twice the same content with another digest: the tag is the source's own.
@@ -190,14 +205,16 @@ impl Copier<'_> {
         self.same(entry, &head)?;
         let settings = self.settings(entry, &head)?;
         if self.is_here(entry)? {
-            return Ok(copied(entry, "unchanged".to_owned(), settings.fingerprint(), false));
+            let outcome = self.same_settings(entry, &settings, "unchanged".to_owned())?;
+            return Ok(copied(entry, outcome, settings.fingerprint(), false));
         }
         let layout = if parts == 0 { None } else { self.layout(entry, parts)? };
         let ranges = layout.clone().unwrap_or_else(|| even(entry.size));
         let upload = self.target.begin_upload(self.bucket, &entry.key, &headers(&head, &settings)?)?;
-        self.journal
-            .add_upload(&format!("{}\t{}\t{upload}", self.bucket, cairn_http1::encode_path(&entry.key)))
-            .map_err(Problem::Command)?;
+        if let Some(journal) = self.journal {
+            let line = format!("{}\t{}\t{upload}", self.bucket, cairn_http1::encode_path(&entry.key));
+            journal.add_upload(&line).map_err(Problem::Command)?;
+        }
         let done = self.send_parts(entry, &upload, &ranges).and_then(|tags| {
             let is_opaque = head.has_opaque_tag() || tag_of_parts(&tags) != entry.etag.to_ascii_lowercase();
             let mut parameters = tag_parameters(entry, is_opaque);

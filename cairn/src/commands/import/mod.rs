@@ -16,12 +16,14 @@ mod steps;
 mod tally;
 mod target;
 mod throttle;
+mod verify;
 
 use crate::commands::macros::noun;
 use objects::Objects;
 use plan::Plan;
+use verify::Verify;
 
 noun! {
     /// Move in from another server.
-    struct Import("import"): ImportCommand { Plan, Objects }
+    struct Import("import"): ImportCommand { Plan, Objects, Verify }
 }

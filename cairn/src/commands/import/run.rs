@@ -143,7 +143,7 @@ impl Run<'_> {
         let copier = Copier {
             source: self.source,
             target: self.target,
-            journal: self.journal,
+            journal: Some(self.journal),
             throttle: self.throttle,
             permits: &permits,
             bucket,

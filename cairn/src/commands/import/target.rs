@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
 use cairn_api::{ObjectRecord, ObjectVersion};
-use cairn_http1::{encode_path, encode_strict, iso8601_millis};
+use cairn_http1::{encode_path, encode_strict, iso8601_millis, parse_rfc3339_millis};
 use serde_json::{Value, json};
 
 use super::buckets::SourceBucket;
@@ -315,6 +315,18 @@ impl<'a> Target<'a> {
             Err(other) => Err(other),
         }
     }
+}
+
+/// Returns tags and lock of a version that is here.
+pub(super) fn settings_of(here: &ObjectRecord) -> Settings {
+    let mut tags: Vec<_> = here.tags.iter().map(|tag| (tag.key.clone(), tag.value.clone())).collect();
+    tags.sort_unstable();
+    let retention = here.object.retention.as_ref().and_then(|retention| {
+        let until = parse_rfc3339_millis(&retention.retain_until)?;
+        let mode = serde_json::to_value(retention.mode).ok()?.as_str()?.to_owned();
+        Some((mode, until))
+    });
+    Settings { tags, lock: Lock { retention, legal_hold: here.object.legal_hold } }
 }
 
 /// Returns the states that a new bucket goes through.

@@ -46,7 +46,10 @@ const SHOWN: Columns<Value> = &[
     ("store", |proof| text(&proof["payload"]["store_id"])),
     ("verified", |proof| verified(&proof["payload"])),
     ("result", |proof| result(&proof["payload"])),
-    ("completed", |proof| text(&proof["payload"]["completed_at"])),
+    ("completed", |proof| match &proof["payload"]["completed_at"] {
+        Value::Null => text(&proof["payload"]["signed_at"]),
+        completed => text(completed),
+    }),
 ];
 
 fn verified(payload: &Value) -> String {
@@ -56,6 +59,9 @@ fn verified(payload: &Value) -> String {
             format!("object {bucket}/{key}, version {version}")
         }
         Some("bucket") => format!("bucket {}", word(&payload["bucket"])),
+        Some("import") => {
+            format!("import from {}, part {}", word(&payload["source"]), word(&payload["part"]))
+        }
         _ => text(&Value::Null),
     }
 }
@@ -67,8 +73,17 @@ fn result(payload: &Value) -> String {
             let versions = payload["versions_verified"].as_u64().map(|count| counted(count, "version"));
             format!("{} verified, {damaged} damaged", versions.as_deref().unwrap_or("unknown versions"))
         }
+        Some("import") => match payload["results"]["differences"].as_u64() {
+            Some(count) => counted(count, "difference"),
+            None => format!("{} of this part", counted(listed(payload), "difference")),
+        },
         _ => words(&payload["status"]),
     }
+}
+
+/// Returns the number of differences that a part of a report lists.
+fn listed(payload: &Value) -> u64 {
+    payload["differences"].as_array().map_or(0, Vec::len) as u64
 }
 
 impl Proof {
