@@ -12,6 +12,7 @@ import requests
 from harness.accounts import client
 from harness.follower import Shell, blocks_of
 from harness.metrics import SCRAPE_TOKEN
+from harness.minio_export import IamExport, allow, document
 from harness.server import BINARY, REPOSITORY, Cairn, clean_environment
 
 MakeStore = Callable[..., Cairn]
@@ -64,6 +65,10 @@ def test_every_block_works(make_store: MakeStore, run_folder: Path):
     for key, body in OBJECTS.items():
         assert minio.s3.put("photos", key, body, headers).status == 200
     shell = Shell(run_folder / "migrating", ["RCLONE_CONFIG"])
+    export = IamExport()
+    export.policies["shop"] = document(allow("s3:GetObject", "photos/*"))
+    export.user("shop-web", "the-secret-of-a-shop", "shop")
+    export.write(shell.folder / "iam.zip")
     shell.environment |= {
         "SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token, "AWS_ACCESS_KEY_ID": store.secrets.root_access_key,
         "AWS_SECRET_ACCESS_KEY": store.secrets.root_secret_key,

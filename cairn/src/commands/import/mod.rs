@@ -1,9 +1,12 @@
 //! `cairn import`: moves in from another server.
 
+mod accounts;
+mod archive;
 mod buckets;
 mod copy;
 mod fitting;
 mod groups;
+mod iam;
 mod journal;
 mod loss;
 mod objects;
@@ -16,14 +19,17 @@ mod steps;
 mod tally;
 mod target;
 mod throttle;
+mod translation;
 mod verify;
+mod wanted;
 
 use crate::commands::macros::noun;
+use accounts::Accounts;
 use objects::Objects;
 use plan::Plan;
 use verify::Verify;
 
 noun! {
     /// Move in from another server.
-    struct Import("import"): ImportCommand { Plan, Objects, Verify }
+    struct Import("import"): ImportCommand { Plan, Objects, Accounts, Verify }
 }

@@ -1,0 +1,372 @@
+//! `cairn import accounts`: users and service accounts of MinIO, with their keys, and their policies.
+//!
+//! What is there already is left as it is, so that the command can be repeated. Secrets are sent and never shown.
+
+use std::collections::BTreeMap;
+
+use cairn_api::{
+    BoundPolicy, CreateServiceAccount, GivenCredential, NewServiceAccount, ServiceAccount, SetStatus,
+};
+use cairn_identity::policy::PolicyDraft;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::archive;
+use super::iam::Iam;
+use super::loss::{Loss, end, is_about_all, losses_text};
+use super::translation::Difference;
+use super::wanted::{POLICY_DESCRIPTION, WITHOUT_DENIAL, Wanted, WantedAccount, WantedPolicy};
+use crate::client::{Client, Request, read};
+use crate::commands::macros::command;
+use crate::commands::resources::{ACCOUNTS, POLICIES};
+use crate::failure::{Failure, Outcome};
+use crate::quantity::counted;
+use crate::terminal::plain;
+
+command! {
+    /// Take over the users and service accounts of a MinIO server, with the same access and secret keys. Exits with 1 if
+    /// something could not be taken over; it is listed.
+    #[argh(note = "The archive is what `mc admin cluster iam export` writes. It contains secrets: keep it to yourself.
+Policies are translated. What they allow here beside what they allowed there is listed as well.
+The command can be repeated: what is here already is left as it is.")]
+    struct Accounts("accounts") {
+        /// the archive
+        #[argh(positional)]
+        zip: String,
+        /// show what would be done, and change nothing
+        #[argh(switch)]
+        dry_run: bool,
+        /// the access key of the source's root user, whose service accounts may do everything
+        #[argh(option, arg_name = "access-key")]
+        root: Option<String>,
+    }
+}
+
+/// Returns what of an IAM export cannot be taken over, for the plan of a move.
+///
+/// # Errors
+/// The archive cannot be read.
+#[expect(dead_code, reason = "the plan of a move will use it")]
+pub(super) fn losses_of_iam(zip: &str, root: Option<&str>) -> Result<Vec<Loss>, Failure> {
+    Ok(Wanted::new(&Iam::read(&archive::read(zip)?)?, root).losses)
+}
+
+/// What became of an account or a policy. In a dry run: what would become of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Fate {
+    Created,
+    Updated,
+    Unchanged,
+    Refused,
+}
+
+impl Fate {
+    fn word(self, is_dry_run: bool) -> &'static str {
+        match (self, is_dry_run) {
+            (Self::Created, false) => "created",
+            (Self::Created, true) => "would be created",
+            (Self::Updated, false) => "updated",
+            (Self::Updated, true) => "would be updated",
+            (Self::Unchanged, _) => "unchanged",
+            (Self::Refused, _) => "refused",
+        }
+    }
+}
+
+/// A line of the report about an account.
+#[derive(Serialize)]
+struct AccountLine<'w> {
+    access_key: &'w str,
+    name: &'w str,
+    kind: &'static str,
+    enabled: bool,
+    policies: &'w [String],
+    result: Fate,
+}
+
+/// A line of the report about a policy.
+#[derive(Serialize)]
+struct PolicyLine<'w> {
+    name: &'w str,
+    result: Fate,
+    /// What it allows here and not at the source.
+    wider: &'w [Difference],
+    /// What it allows at the source and not here, and is hardly missed.
+    left_out: &'w [Difference],
+}
+
+impl Accounts {
+    pub(super) fn run(&self) -> Outcome {
+        let iam = Iam::read(&archive::read(&self.zip)?)?;
+        let wanted = Wanted::new(&iam, self.root.as_deref());
+        let client = self.client()?;
+        let mut run = Run { client: &client, is_dry: self.dry_run, losses: wanted.losses.clone() };
+        let (policies, ids) = run.policies(&wanted.policies)?;
+        let accounts = run.accounts(&wanted, &ids)?;
+        let losses = run.losses;
+        let body = json!({
+            "dry_run": self.dry_run,
+            "complete": losses.is_empty(),
+            "accounts": accounts,
+            "policies": policies,
+            "losses": losses,
+        });
+        client.print(&body, || text(self.dry_run, &accounts, &policies, &losses))?;
+        end(&losses)
+    }
+}
+
+fn text(
+    is_dry_run: bool,
+    accounts: &[AccountLine<'_>],
+    policies: &[PolicyLine<'_>],
+    losses: &[Loss],
+) -> String {
+    let mut lines = Vec::new();
+    let counts = [counted(accounts.len() as u64, "account"), counted(policies.len() as u64, "policy")];
+    lines.push(format!("{} and {} in the archive", counts[0], counts[1]));
+    for line in policies {
+        lines.push(format!("  policy {}: {}", line.name, line.result.word(is_dry_run)));
+    }
+    for line in accounts {
+        let state = if line.enabled { "" } else { ", disabled" };
+        let policies = match line.policies {
+            [] => "no policies".to_owned(),
+            names => format!("policies {}", names.join(", ")),
+        };
+        lines.push(format!("  account {}: {}{state}, {policies}", line.name, line.result.word(is_dry_run)));
+    }
+    let wider = grouped(policies, |line| line.wider);
+    if !wider.is_empty() {
+        lines.push("allowed here beside what the source allows:".to_owned());
+    }
+    for ((includes, actions), places) in &wider {
+        lines.push(format!("  {includes} includes {}: {}", actions.join(", "), places.join("; ")));
+    }
+    let left_out = grouped(policies, |line| line.left_out);
+    if !left_out.is_empty() {
+        lines.push("left out, because only a * names it, or because nobody needs it here:".to_owned());
+    }
+    for ((_, actions), places) in &left_out {
+        lines.push(format!("  {}: {}", actions.join(", "), places.join("; ")));
+    }
+    let lines: String = lines.iter().map(|line| plain(line) + "\n").collect();
+    lines + &losses_text(losses)
+}
+
+/// Groups differences that are the same for several policies, which are then named with their resources.
+fn grouped<'l>(
+    policies: &'l [PolicyLine<'_>],
+    differences: impl Fn(&PolicyLine<'l>) -> &'l [Difference],
+) -> BTreeMap<(&'static str, &'l [&'static str]), Vec<String>> {
+    let mut groups: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for line in policies {
+        for Difference { includes, actions, resources } in differences(line) {
+            let place = format!("policy {} on {}", line.name, resources.join(", "));
+            groups.entry((*includes, &actions[..])).or_default().push(place);
+        }
+    }
+    groups
+}
+
+/// One run of the command.
+struct Run<'c> {
+    client: &'c Client,
+    is_dry: bool,
+    losses: Vec<Loss>,
+}
+
+impl Run<'_> {
+    /// Sends a change, unless this is a dry run. Returns the response.
+    fn change(&self, request: &Request) -> Result<Option<Value>, Failure> {
+        if self.is_dry { Ok(None) } else { self.client.call(request).map(Some) }
+    }
+
+    /// Notes what the server refused.
+    ///
+    /// # Errors
+    /// The refusal, if it is not about this item alone.
+    fn refuse(&mut self, kind: &'static str, name: &str, failure: Failure) -> Outcome {
+        if is_about_all(&failure) {
+            return Err(failure);
+        }
+        let reason = failure.message().lines().next().unwrap_or_default().to_owned();
+        self.losses.push(Loss::new(kind, name, reason));
+        Ok(())
+    }
+
+    /// Creates and updates policies. Returns what became of each, and the ids of those that are here.
+    fn policies<'w>(
+        &mut self,
+        wanted: &'w BTreeMap<String, WantedPolicy>,
+    ) -> Result<(Vec<PolicyLine<'w>>, BTreeMap<&'w str, String>), Failure> {
+        let body = self.client.call(&Request::get(POLICIES.path))?;
+        let here: Vec<BoundPolicy> = read(&body[POLICIES.member])?;
+        let (mut lines, mut ids) = (Vec::new(), BTreeMap::new());
+        for (name, policy) in wanted {
+            let result = match self.policy(name, policy, &here) {
+                Ok((result, id)) => {
+                    ids.insert(&**name, id);
+                    result
+                }
+                Err(failure) => {
+                    self.refuse("policy", name, failure)?;
+                    Fate::Refused
+                }
+            };
+            let differences = &policy.differences;
+            let (wider, left_out) = (&differences.wider[..], &differences.left_out[..]);
+            lines.push(PolicyLine { name, result, wider, left_out });
+        }
+        Ok((lines, ids))
+    }
+
+    /// Creates or updates a policy. Returns its id, which is empty if it would only be created.
+    fn policy(
+        &self,
+        name: &str,
+        wanted: &WantedPolicy,
+        here: &[BoundPolicy],
+    ) -> Result<(Fate, String), Failure> {
+        let document = PolicyDraft {
+            name: name.to_owned(),
+            description: wanted.description.clone(),
+            statements: wanted.statements.clone(),
+        };
+        let same: Vec<_> = here.iter().filter(|bound| *bound.policy.name == *name).collect();
+        let statements = json!(document.statements);
+        if let Some(bound) = same.iter().find(|bound| json!(bound.policy.statements) == statements) {
+            return Ok((Fate::Unchanged, bound.policy.id.to_string()));
+        }
+        match same[..] {
+            [] => {
+                let created = self.change(&Request::post(POLICIES.path).json(&document))?;
+                let id = created.as_ref().and_then(|body| body["id"].as_str()).unwrap_or_default();
+                Ok((Fate::Created, id.to_owned()))
+            }
+            [bound] if bound.policy.description.starts_with(POLICY_DESCRIPTION) => {
+                self.change(&Request::put(POLICIES.path_of(&bound.policy.id)).json(&document))?;
+                Ok((Fate::Updated, bound.policy.id.to_string()))
+            }
+            _ => {
+                Err("a policy of this name is here already, with other statements; it was not changed".into())
+            }
+        }
+    }
+
+    /// Creates accounts and attaches their policies. Returns what became of each.
+    fn accounts<'w>(
+        &mut self,
+        wanted: &'w Wanted,
+        ids: &BTreeMap<&str, String>,
+    ) -> Result<Vec<AccountLine<'w>>, Failure> {
+        let body = self.client.call(&Request::get(ACCOUNTS.path))?;
+        let here: Vec<ServiceAccount> = read(&body[ACCOUNTS.member])?;
+        let by_key: BTreeMap<&str, &ServiceAccount> = here
+            .iter()
+            .flat_map(|account| account.credentials.iter().map(move |one| (&*one.access_key, account)))
+            .collect();
+        let mut lines = Vec::new();
+        for account in &wanted.accounts {
+            let attached = self.attached(account, &wanted.policies, ids);
+            let result = match self.account(account, by_key.get(&*account.access_key).copied(), &attached) {
+                Ok(result) => result,
+                Err(failure) => {
+                    self.refuse("account", &account.access_key, failure)?;
+                    Fate::Refused
+                }
+            };
+            lines.push(AccountLine {
+                access_key: &account.access_key,
+                name: &account.name,
+                kind: account.kind,
+                enabled: account.is_enabled,
+                policies: &account.policies,
+                result,
+            });
+        }
+        Ok(lines)
+    }
+
+    /// Returns the ids of the policies that an account gets, those that deny something first. Names those that it does not get.
+    fn attached<'i>(
+        &mut self,
+        account: &WantedAccount,
+        policies: &BTreeMap<String, WantedPolicy>,
+        ids: &'i BTreeMap<&str, String>,
+    ) -> Vec<&'i String> {
+        let denies = |name: &str| policies.get(name).is_some_and(WantedPolicy::denies);
+        let (mut attached, mut is_denial_missing) = (Vec::new(), false);
+        for name in &account.policies {
+            if let Some(id) = ids.get(&**name) {
+                attached.push((!denies(name), id));
+            } else {
+                let reason = format!("the policy {name} was refused, and is not attached");
+                self.losses.push(Loss::new("account", &*account.access_key, reason));
+                is_denial_missing |= denies(name);
+            }
+        }
+        if is_denial_missing {
+            self.losses.push(Loss::new("account", &*account.access_key, WITHOUT_DENIAL));
+            return Vec::new();
+        }
+        attached.sort_by_key(|(is_later, _)| *is_later);
+        attached.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Creates an account, or completes the one that an earlier run has created.
+    fn account(
+        &self,
+        wanted: &WantedAccount,
+        here: Option<&ServiceAccount>,
+        policies: &[&String],
+    ) -> Result<Fate, Failure> {
+        let (mut result, id, is_enabled) = match here {
+            Some(account) if *account.name == *wanted.name => {
+                (Fate::Unchanged, account.id.to_string(), account.enabled)
+            }
+            Some(other) => {
+                let name = &other.name;
+                return Err(format!(
+                    "its access key belongs to the account {name} here, which was not changed"
+                )
+                .into());
+            }
+            None => {
+                let Some(body) = self.change(&Request::post(ACCOUNTS.path).json(&wanted.body()))? else {
+                    return Ok(Fate::Created);
+                };
+                let new: NewServiceAccount = read(&body)?;
+                (Fate::Created, new.service_account.id.to_string(), true)
+            }
+        };
+        // Before it gets rights. An account is never enabled again that somebody has disabled here.
+        if is_enabled && !wanted.is_enabled {
+            let path = ACCOUNTS.path_of(&id) + "/status";
+            self.change(&Request::put(path).json(&SetStatus { enabled: false }))?;
+            result = if result == Fate::Created { result } else { Fate::Updated };
+        }
+        let has = |policy: &str| {
+            here.is_some_and(|account| account.policies.iter().any(|attached| *attached.id == *policy))
+        };
+        for policy in policies.iter().filter(|policy| !has(policy)) {
+            self.change(&Request::put(format!("{}/bindings/{id}", POLICIES.path_of(policy))))?;
+            result = if result == Fate::Created { result } else { Fate::Updated };
+        }
+        Ok(result)
+    }
+}
+
+impl WantedAccount {
+    fn body(&self) -> CreateServiceAccount {
+        CreateServiceAccount {
+            name: self.name.clone().into(),
+            description: self.description.clone().into(),
+            credential: Some(GivenCredential {
+                access_key: self.access_key.clone().into(),
+                secret_key: self.secret_key.clone().into(),
+            }),
+        }
+    }
+}
