@@ -21,6 +21,7 @@ use crate::doctor::{Application, Facts, Mode, REGION, S3Client};
 use crate::environment::CA_VARIABLE;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::labelled;
+use crate::s3::endpoint::Endpoint;
 use crate::terminal::plain;
 
 noun! {
