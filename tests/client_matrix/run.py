@@ -79,7 +79,8 @@ def run_client(name: str, server: Server, settings: str, folder: Path, operation
         raise SystemExit(f"{name} did not end within {CLIENT_SECONDS} s") from None
     if done.returncode != 0:
         raise SystemExit(f"{name} broke down:\n{done.stderr[-4000:]}")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    # Some libraries write to the standard output, too.
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"operation"')]
     failed = [line["operation"] for line in lines if line["failure"]]
     print(f"{name:12} {server.mode:8} {server.transport:4} {settings:11} {time.monotonic() - started:5.1f} s  {len(lines) - len(failed)} of {len(lines)}"
           + (f", not {', '.join(failed)}" if failed else ""), flush=True)

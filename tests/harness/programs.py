@@ -19,4 +19,5 @@ MATRIX_PROGRAMS = {
     "java": ["java", "-cp", f"{JARS}/java:{JARS}/java/*", "Calls"],
     "hadoop": ["java", "-cp", f"{JARS}/hadoop:{JARS}/hadoop/*", "HadoopCalls"],
     "rust": [str(TOOLS / "rust-client")],
+    "ruby": ["ruby", str(REPOSITORY / "tests/clients/ruby/calls.rb")],
 }

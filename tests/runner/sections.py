@@ -20,14 +20,15 @@ PROFILE = os.environ.get("CAIRN_TEST_PROFILE", "ci")
 SECTIONS = ("lint", "unit", "e2e", "packages", "damage", "crash", "power")
 # Sections that run only when they are named.
 FURTHER_SECTIONS = ("clients",)
-# Commands of Debian's packages, as COMMAND or COMMAND:PACKAGE.
+# Commands of Debian's packages, as COMMAND or COMMAND:PACKAGE, and libraries as PATH:PACKAGE.
 DEBIAN = {
     "e2e": ("chromium", "chromedriver:chromium-driver", "zsh", "fish", "mandoc", "nginx", "caddy", "haproxy", "restic", "openssl", "sslscan",
             "mkfs.btrfs:btrfs-progs", "php:php-cli"),
     "packages": ("systemd-nspawn:systemd-container", "dpkg-shlibdeps:dpkg-dev", "strip:binutils", "podman", "crun", "ss:iproute2", "openssl"),
     "power": ("mkfs.ext4:e2fsprogs", "mkfs.xfs:xfsprogs"),
     "clients": ("aws:awscli", "s3fs", "fusermount3:fuse3", "restic", "pgbackrest", "pg_lsclusters:postgresql", "skopeo", "openssl", "mvn:maven",
-                "javac:default-jdk-headless"),
+                "javac:default-jdk-headless", "duplicity", "/usr/share/doc/python3-boto3:python3-boto3", "ruby",
+                "/usr/share/doc/ruby-aws-sdk-s3:ruby-aws-sdk-s3", "/usr/share/doc/ruby-activestorage:ruby-activestorage"),
 }
 # Mounts file systems, so it belongs to the lane of what does.
 MOUNTING = ("tests/e2e/operation/test_operating.py",)

@@ -134,12 +134,15 @@ def java_program(module: Path, source: str) -> None:
 
 
 def debian(*tools: str) -> None:
-    """Debian's packages of the commands that are missing, each as COMMAND or COMMAND:PACKAGE.
+    """Debian's packages of the commands that are missing, each as COMMAND or COMMAND:PACKAGE, or PATH:PACKAGE for a library.
 
     In the versions that Debian has now: older browsers have holes and leave the archive, and proxies and shells are what
     their users have.
     """
-    missing = {tool.split(":")[-1] for tool in tools if shutil.which(tool.split(":")[0], path=SYSTEM_PATH) is None}
+    def has(command: str) -> bool:
+        return Path(command).exists() if command.startswith("/") else shutil.which(command, path=SYSTEM_PATH) is not None
+
+    missing = {tool.split(":")[-1] for tool in tools if not has(tool.split(":")[0])}
     if not missing:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:

@@ -186,3 +186,15 @@ class Rust(Sdk):
     def version(cls, run) -> str:
         lock = (REPOSITORY / "tests/clients/rust/Cargo.lock").read_text()
         return lock.split('name = "aws-sdk-s3"\nversion = "')[1].split('"')[0]
+
+
+class Ruby(Sdk):
+    """The AWS SDK for Ruby, version 3, as Debian has it."""
+
+    title = "AWS SDK for Ruby"
+    language = "ruby"
+    recommended = advice(strict="copies up to 5 GiB in one request")
+
+    @classmethod
+    def version(cls, run) -> str:
+        return run("ruby", "-e", "require 'aws-sdk-s3'; print Aws::S3::GEM_VERSION")
