@@ -38,7 +38,7 @@ pub(super) fn to_rules(bucket: &str, document: &str) -> S3Result<Prefixes> {
         Some(statement @ Value::Object(_)) => vec![statement],
         _ => return Err(malformed("Missing required field Statement")),
     };
-    let mut found = Found::default();
+    let mut found = Found { is_of_minio: is_of_minio(&parsed), ..Found::default() };
     for (index, statement) in statements.into_iter().enumerate() {
         let place = format!("Statement[{index}]");
         let statement =
@@ -53,6 +53,7 @@ pub(super) fn to_rules(bucket: &str, document: &str) -> S3Result<Prefixes> {
 struct Found {
     readable: Vec<Box<str>>,
     listed: Vec<(String, Box<str>)>,
+    is_of_minio: bool,
 }
 
 /// A refusal that names the statement and the reason.
@@ -77,7 +78,7 @@ impl Found {
         if !is_everybody(statement.get("Principal")) {
             return Err(refused(place, "the only Principal is \"*\""));
         }
-        let lists = prefixes_of_condition(place, statement.get("Condition"))?;
+        let lists = prefixes_of_condition(place, statement.get("Condition"), self.is_of_minio)?;
         let (mut reads, mut list) = (false, false);
         for action in texts(place, "Action", statement.get("Action"))? {
             match &*action.to_ascii_lowercase() {
@@ -154,11 +155,19 @@ impl Found {
 }
 
 /// Returns the prefixes that a statement's condition names, or `None` if it has no condition.
-fn prefixes_of_condition(place: &str, condition: Option<&Value>) -> S3Result<Option<Vec<Box<str>>>> {
+///
+/// In a document of MinIO's library, one condition may have both operators; see [`is_of_minio`].
+fn prefixes_of_condition(
+    place: &str,
+    condition: Option<&Value>,
+    is_of_minio: bool,
+) -> S3Result<Option<Vec<Box<str>>>> {
     let Some(condition) = condition else { return Ok(None) };
     let other = || refused(place, "the only Condition is StringEquals or StringLike on s3:prefix");
     let mut prefixes = Vec::new();
-    for (operator, test) in condition.as_object().filter(|tests| tests.len() == 1).ok_or_else(other)? {
+    for (operator, test) in
+        condition.as_object().filter(|tests| tests.len() == 1 || is_of_minio).ok_or_else(other)?
+    {
         let test = test.as_object().filter(|keys| keys.len() == 1).and_then(|keys| keys.get("s3:prefix"));
         for text in texts(place, "s3:prefix", Some(test.ok_or_else(other)?))? {
             let prefix = match operator.as_str() {
@@ -198,10 +207,22 @@ fn texts<'v>(place: &str, name: &str, value: Option<&'v Value>) -> S3Result<Vec<
     found.filter(|texts| !texts.is_empty()).ok_or_else(|| malformed(format!("{place} has no valid {name}")))
 }
 
+/// Returns whether a document was made by MinIO's library, as `mc anonymous` puts it: each statement has an empty `Sid`.
+///
+/// It writes `StringLike` with a wildcard for a prefix, but understands only `StringEquals` when it reads the document to
+/// change it. With what it has written, `set none` would leave the list of a prefix that nobody may read. So it gets
+/// `StringEquals`. When it adds a prefix, it puts its `StringLike` into the same condition, and means both of them.
+fn is_of_minio(document: &Value) -> bool {
+    let statements = document.get("Statement").and_then(Value::as_array);
+    let has_empty_sid = |statement: &Value| statement.get("Sid").and_then(Value::as_str) == Some("");
+    statements.is_some_and(|statements| statements.iter().all(has_empty_sid))
+}
+
 /// Returns the document that an S3 client put, or else one that says the same as the rules.
 pub(super) fn document_of(bucket: &str, access: &PublicAccess) -> String {
-    if let Some(policy) = &access.policy {
-        return policy.to_string();
+    let is_other = |policy: &&str| !serde_json::from_str(policy).is_ok_and(|parsed| is_of_minio(&parsed));
+    if let Some(policy) = access.policy.as_deref().filter(is_other) {
+        return policy.to_owned();
     }
     let arn = format!("{ARN_PREFIX}{bucket}");
     let allow = |action: &str, resource: Value| json!({"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": [action], "Resource": resource});
@@ -296,6 +317,47 @@ mod tests {
             ["", "[]", "{", "{\"Statement\": 5}", "{\"Statement\": [5]}", "{\"Statement\": [], \"More\": 1}"]
         {
             assert_eq!(to_rules("site", text).expect_err(text).code(), "MalformedPolicy", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_condition_with_two_operators_is_for_minio_s_library_alone() {
+        let mut list = statement(&json!("s3:ListBucket"), &json!("arn:aws:s3:::site"));
+        list["Condition"] =
+            json!({"StringEquals": {"s3:prefix": ["a/"]}, "StringLike": {"s3:prefix": ["b/*"]}});
+        let mut read =
+            statement(&json!("s3:GetObject"), &json!(["arn:aws:s3:::site/a/*", "arn:aws:s3:::site/b/*"]));
+        read["Sid"] = json!("");
+        // Anybody else means that both must be true.
+        assert!(
+            rules(&[list.clone(), read.clone()]).expect_err("two operators").contains("the only Condition")
+        );
+        list["Sid"] = json!("");
+        assert_eq!(rules(&[list, read]), Ok(vec![("a/".into(), true), ("b/".into(), true)]));
+    }
+
+    #[test]
+    fn a_document_is_returned_as_it_was_put_unless_minio_s_library_made_it() {
+        let mut access = PublicAccess {
+            rules: [PublicRule {
+                prefix: "a/".into(),
+                list: true,
+                created_at: Timestamp(1),
+                created_by: "me".into(),
+            }]
+            .into(),
+            ..PublicAccess::default()
+        };
+        let generated = document_of("site", &access);
+        let mut list = statement(&json!("s3:ListBucket"), &json!("arn:aws:s3:::site"));
+        list["Condition"] = json!({"StringLike": {"s3:prefix": "a/*"}});
+        let mut statements = [list, statement(&json!("s3:GetObject"), &json!("arn:aws:s3:::site/a/*"))];
+        for (sid, is_kept) in [("Read", true), ("", false)] {
+            statements[0]["Sid"] = json!(sid);
+            statements[1]["Sid"] = json!("");
+            let put = json!({"Statement": statements}).to_string();
+            access.policy = Some(put.as_str().into());
+            assert_eq!(document_of("site", &access), if is_kept { put } else { generated.clone() });
         }
     }
 

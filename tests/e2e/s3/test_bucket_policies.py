@@ -1,15 +1,18 @@
 """Bucket policies that make a bucket public, public access blocks and the ACL public-read, in the mode `extended`."""
 
 import json
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 
 from harness.boto import make_client
 from harness.management import expect
+from harness.programs import MC
 from harness.s3 import S3, error_code
-from harness.server import Cairn
+from harness.server import Cairn, clean_environment
 from harness.wire import Response
 
 
@@ -63,6 +66,45 @@ def test_a_public_policy_becomes_rules_and_is_returned_as_put(extended: S3, exte
     boto.delete_bucket_policy(Bucket=site)
     assert code(refused(boto.get_bucket_policy_status, Bucket=site)) == "NoSuchBucketPolicy"
     assert anybody(extended, "GET", f"/{site}/assets/a").status == 403
+
+
+@pytest.fixture
+def mc(extended_store: Cairn, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
+    """Runs MinIO's client; the alias `c` is the server in the mode `extended`."""
+    keys = extended_store.credential
+    host = f"http://{keys.access_key}:{keys.secret_key}@127.0.0.1:{extended_store.s3_port}"
+    environment = clean_environment() | {"HOME": str(tmp_path), "MC_HOST_c": host}
+    return lambda *words: subprocess.run([MC, "--config-dir", tmp_path / "mc", *words], env=environment, capture_output=True, text=True)
+
+
+def test_mc_makes_prefixes_public_and_private_again(mc: Callable[..., subprocess.CompletedProcess], extended: S3, extended_store: Cairn, site: str):
+    """`set none` was 501: mc did not understand its own document, and left the list of a prefix that nobody may read."""
+    def rules() -> list[tuple[str, bool]]:
+        found = expect(extended_store.admin.get(f"/buckets/{site}/public-access"), 200)["rules"]
+        return sorted((rule["prefix"], rule["list"]) for rule in found)
+
+    def must(*words: str) -> str:
+        done = mc("anonymous", *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for prefix in ("assets/", "assets", "b/"):
+        must("set", "download", f"c/{site}/{prefix}")
+        assert "`download`" in must("get", f"c/{site}/{prefix}")
+    assert rules() == [("assets", True), ("assets/", True), ("b/", True)]
+    assert sorted(must("list", f"c/{site}").split("\n")) == ["", f"{site}/assets* => readonly", f"{site}/assets/* => readonly", f"{site}/b/* => readonly"]
+    assert anybody(extended, "GET", f"/{site}/assets/a").status == 200
+    must("set", "none", f"c/{site}/assets")
+    assert rules() == [("assets/", True), ("b/", True)] and anybody(extended, "GET", f"/{site}/assets/a").status == 200
+    must("set", "none", f"c/{site}/assets/")
+    assert rules() == [("b/", True)] and anybody(extended, "GET", f"/{site}/assets/a").status == 403
+    assert "`private`" in must("set", "none", f"c/{site}/b/") and rules() == []
+    must("set", "download", f"c/{site}")
+    assert rules() == [("", True)] and anybody(extended, "GET", f"/{site}/private/b").status == 200
+    assert "`private`" in must("set", "none", f"c/{site}") and rules() == []
+    for kind in ("upload", "public"):
+        done = mc("anonymous", "set", kind, f"c/{site}/assets/")
+        assert done.returncode == 1 and "is not implemented" in done.stderr and rules() == []
 
 
 def test_rules_of_the_management_api_are_shown_as_a_policy(extended: S3, extended_store: Cairn, site: str):
