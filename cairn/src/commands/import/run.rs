@@ -323,7 +323,7 @@ impl Run<'_> {
     fn delete_gone(&self, bucket: &str, born: &str, tally: &Tally) -> Outcome {
         let (mut last, mut list) = self.journal.begin(bucket, born)?;
         self.with_workers(bucket, tally, |jobs, end| {
-            let mut writer = Writer::new(&mut list, jobs, tally, end);
+            let mut writer = Writer { counts: false, ..Writer::new(&mut list, jobs, tally, end) };
             let mut each = || -> Outcome {
                 while let Some(record) =
                     last.next().map_err(|error| format!("the journal cannot be read: {error}"))?
@@ -354,11 +354,22 @@ struct Writer<'l> {
     /// The batch that is not full.
     open: Arc<Batch>,
     versions: usize,
+    /// Whether versions that stay as they are count.
+    counts: bool,
 }
 
 impl<'l> Writer<'l> {
     fn new(list: &'l mut ListWriter, jobs: SyncSender<Job>, tally: &'l Tally, end: &'l End) -> Self {
-        Self { list, jobs, tally, end, batches: VecDeque::new(), open: Arc::new(Batch::new()), versions: 0 }
+        Self {
+            list,
+            jobs,
+            tally,
+            end,
+            batches: VecDeque::new(),
+            open: Arc::new(Batch::new()),
+            versions: 0,
+            counts: true,
+        }
     }
 
     /// Gives the steps of a key to the workers, unless there is nothing to do. Waits while too many batches are not complete.
@@ -368,7 +379,7 @@ impl<'l> Writer<'l> {
             let mut lines = String::new();
             for step in steps {
                 if let Step::Note(record) = step {
-                    if record.state != State::Gone {
+                    if self.counts && record.state != State::Gone {
                         self.tally.count("unchanged");
                     }
                     lines += &record.to_string();

@@ -1,0 +1,120 @@
+"""`cairn import objects` is killed, interrupted, or loses a server, and is continued."""
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.boto import make_client
+from harness.importer import Importer, assert_equal, versions
+from harness.minio import Minio
+from harness.server import Cairn
+from harness.wait import until
+
+COUNT, SIZE = 300, 16 << 10
+# With this rate, a run takes some seconds: long enough to be ended in its middle.
+SLOWLY = ("--bytes-per-second", "1MB", "--concurrency", "4")
+
+
+@pytest.fixture
+def own_minio(tmp_path: Path):
+    """A source of the test's own, with some hundred objects and one in parts."""
+    server = Minio(tmp_path / "minio").start()
+    source = server.boto
+    source.create_bucket(Bucket="many")
+    source.put_bucket_versioning(Bucket="many", VersioningConfiguration={"Status": "Enabled"})
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: source.put_object(Bucket="many", Key=f"{number % 50:02}/{number}", Body=bytes([number % 256]) * SIZE), range(COUNT)))
+    source.delete_object(Bucket="many", Key="00/0")
+    upload = source.create_multipart_upload(Bucket="many", Key="parts")["UploadId"]
+    parts = [
+        {"PartNumber": number, "ETag": source.upload_part(Bucket="many", Key="parts", UploadId=upload, PartNumber=number, Body=bytes([number]) * (5 << 20))["ETag"]}
+        for number in (1, 2)
+    ]
+    source.complete_multipart_upload(Bucket="many", Key="parts", UploadId=upload, MultipartUpload={"Parts": parts})
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_importer(own_minio: Minio, make_store: Callable[..., Cairn], tmp_path: Path) -> Importer:
+    """The command into a store of the test's own."""
+    return Importer(own_minio, make_store(SERVICE_S3_COMPATIBILITY="extended").start(), tmp_path / "journal")
+
+
+def arrived(importer: Importer) -> int:
+    """Returns how many current objects the target has."""
+    answer = importer.target.admin.get("/buckets/many")
+    return answer.json()["usage"]["objects"] if answer.status_code == 200 else 0
+
+
+def assert_complete(importer: Importer) -> None:
+    """A run to the end brings the rest, leaves no uploads, and everything is equal."""
+    importer.objects()
+    here = make_client(importer.target.s3)
+    assert assert_equal(importer.source.boto, here, "many") == COUNT + 2
+    assert here.list_multipart_uploads(Bucket="many").get("Uploads", []) == []
+    assert importer.objects() == {"listed": COUNT + 2, "unchanged": COUNT + 2}
+    assert importer.json("verify", "--read", "all")["differences"] == 0
+
+
+def test_killed_importers_are_continued(own_importer: Importer):
+    """Twice, in the middle of objects and of the object in parts."""
+    for least in (40, 120):
+        process = own_importer.begin("objects", *SLOWLY)
+        until(lambda: arrived(own_importer) >= least or process.poll() is not None, "nothing arrives")
+        assert process.poll() is None, process.communicate()
+        process.kill()
+        process.communicate()
+    assert arrived(own_importer) < COUNT
+    assert_complete(own_importer)
+
+
+def test_an_interrupted_importer_ends_soon_and_is_continued(own_importer: Importer):
+    """SIGINT ends it with 130."""
+    process = own_importer.begin("objects", *SLOWLY)
+    until(lambda: arrived(own_importer) >= 40, "nothing arrives")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 130 and "continues" in errors, errors
+    assert own_importer.objects(*SLOWLY)["created"] < COUNT + 2
+    assert_complete(own_importer)
+
+
+@pytest.mark.parametrize("lost", ["target", "source"])
+def test_a_server_that_is_killed_and_comes_back_is_waited_for(own_importer: Importer, lost: str):
+    """Nothing is lost, and the run that has begun goes on."""
+    process = own_importer.begin("objects", *SLOWLY)
+    until(lambda: arrived(own_importer) >= 40, "nothing arrives")
+    server = getattr(own_importer, lost)
+    server.kill()
+    server.start()
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, (output, errors)
+    assert_complete(own_importer)
+
+
+def test_a_source_that_stays_away_ends_the_run(own_importer: Importer):
+    """With 3, and it can be continued."""
+    process = own_importer.begin("objects", *SLOWLY)
+    until(lambda: arrived(own_importer) >= 40, "nothing arrives")
+    own_importer.source.kill()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 3 and own_importer.source.endpoint in errors, errors
+    own_importer.source.start()
+    assert_complete(own_importer)
+
+
+def test_following_brings_what_is_written_meanwhile(own_importer: Importer):
+    """Until it is interrupted."""
+    process = own_importer.begin("objects", "--follow", "--interval", "1s")
+    until(lambda: arrived(own_importer) >= COUNT, "nothing arrives")
+    source, here = own_importer.source.boto, make_client(own_importer.target.s3)
+    source.put_object(Bucket="many", Key="later", Body=b"x")
+    until(lambda: any(one[0] == "later" for one in versions(here, "many")), "a later object did not come")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 130, errors
+    assert own_importer.objects()["unchanged"] == COUNT + 3
