@@ -78,3 +78,57 @@ def write_archive(file: Path, entries: dict[str, str | bytes]) -> Path:
         for name, content in entries.items():
             archive.writestr(name, content)
     return file
+
+
+class BucketExport:
+    """The settings of buckets of MinIO, and their archive."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str | bytes] = {}
+
+    def bucket(self, name: str, versioning: str | None = None, quota: int = 0, **files: str | dict) -> None:
+        """Adds a bucket. `files` are other settings by the names of their files, with `_` for `-` and without the ending."""
+        entries: dict[str, str] = {"notification.xml": NOTIFICATION, "bucket-targets.json": TARGETS}
+        hard = {"quotatype": "hard"} if quota else {}
+        entries["quota.json"] = json.dumps(NO_QUOTA | {"quota": quota} | hard)
+        if versioning:
+            entries["versioning.xml"] = f"<VersioningConfiguration {NAMESPACE}><Status>{versioning}</Status></VersioningConfiguration>"
+        for setting, content in files.items():
+            if isinstance(content, dict):
+                entries[f"{setting.replace('_', '-')}.json"] = json.dumps(content)
+            else:
+                entries[f"{setting.replace('_', '-')}.xml"] = content
+        self.files |= {f"{name}/{file}": content for file, content in entries.items()}
+
+    def write(self, file: Path) -> Path:
+        """Writes the archive."""
+        return write_archive(file, self.files)
+
+
+def lifecycle(*rules: str) -> str:
+    """Returns a lifecycle configuration as MinIO writes it."""
+    texts = "".join(f"<Rule>{rule}</Rule>" for rule in rules)
+    return f"<LifecycleConfiguration>{texts}<ExpiryUpdatedAt>{UPDATED}</ExpiryUpdatedAt></LifecycleConfiguration>"
+
+
+def object_lock(mode: str = "", days: int = 0) -> str:
+    """Returns an object lock configuration, with a default retention if there is a mode."""
+    rule = f"<Rule><DefaultRetention><Mode>{mode}</Mode><Days>{days}</Days></DefaultRetention></Rule>" if mode else ""
+    return f"<ObjectLockConfiguration {NAMESPACE}><ObjectLockEnabled>Enabled</ObjectLockEnabled>{rule}</ObjectLockConfiguration>"
+
+
+def notification(target: str, prefix: str, *events: str) -> str:
+    """Returns a notification configuration with one target."""
+    key = f"<Filter><S3Key><FilterRule><Name>prefix</Name><Value>{prefix}</Value></FilterRule></S3Key></Filter>" if prefix else ""
+    names = "".join(f"<Event>{event}</Event>" for event in events)
+    queue = f"<QueueConfiguration><Id>n1</Id>{key}{names}<Queue>{target}</Queue></QueueConfiguration>"
+    return f"<NotificationConfiguration {NAMESPACE}>{queue}</NotificationConfiguration>"
+
+
+def public_download(bucket: str) -> dict:
+    """Returns the policy that `mc anonymous set download` makes."""
+    everybody = {"AWS": ["*"]}
+    return document(
+        allow(["s3:GetBucketLocation", "s3:ListBucket"], bucket, Principal=everybody),
+        allow(["s3:GetObject"], f"{bucket}/*", Principal=everybody),
+    )

@@ -12,7 +12,7 @@ import requests
 from harness.accounts import client
 from harness.follower import Shell, blocks_of
 from harness.metrics import SCRAPE_TOKEN
-from harness.minio_export import IamExport, allow, document
+from harness.minio_export import BucketExport, IamExport, allow, document
 from harness.server import BINARY, REPOSITORY, Cairn, clean_environment
 
 MakeStore = Callable[..., Cairn]
@@ -69,6 +69,9 @@ def test_every_block_works(make_store: MakeStore, run_folder: Path):
     export.policies["shop"] = document(allow("s3:GetObject", "photos/*"))
     export.user("shop-web", "the-secret-of-a-shop", "shop")
     export.write(shell.folder / "iam.zip")
+    settings = BucketExport()
+    settings.bucket("archive", "Enabled", 1 << 30)
+    settings.write(shell.folder / "buckets.zip")
     shell.environment |= {
         "SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token, "AWS_ACCESS_KEY_ID": store.secrets.root_access_key,
         "AWS_SECRET_ACCESS_KEY": store.secrets.root_secret_key,
@@ -94,8 +97,8 @@ def test_every_block_works(make_store: MakeStore, run_folder: Path):
         got = store.s3.get("photos", key)
         assert (got.body, *(got.get(header) for header, _ in headers)) == (body, *(value for _, value in headers))
     accounts = store.admin.get("/service-accounts").json()["service_accounts"]
-    assert [account["name"] for account in accounts] == ["web", "shop"]
-    assert all([policy["name"] for policy in account["policies"]] == ["readwrite"] for account in accounts)
+    policies = {account["name"]: [policy["name"] for policy in account["policies"]] for account in accounts}
+    assert policies == {"web": ["readwrite"], "shop-web": ["shop"], "shop": ["readwrite"]}
     moved = client(store, {"access_key": "shop@example.com", "secret_key": "the+secret/of=the+application"})
     assert moved.get("photos", next(iter(OBJECTS))).status == 200
     assert store.stop() == 0 and minio.stop() == 0

@@ -9,14 +9,15 @@ use cairn_api::{
 };
 use cairn_identity::policy::PolicyDraft;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::archive;
+use super::changes::Changes;
 use super::iam::Iam;
-use super::loss::{Loss, end, is_about_all, losses_text};
+use super::loss::{Loss, end, losses_text};
 use super::translation::Difference;
 use super::wanted::{POLICY_DESCRIPTION, WITHOUT_DENIAL, Wanted, WantedAccount, WantedPolicy};
-use crate::client::{Client, Request, read};
+use crate::client::{Request, read};
 use crate::commands::macros::command;
 use crate::commands::resources::{ACCOUNTS, POLICIES};
 use crate::failure::{Failure, Outcome};
@@ -101,10 +102,11 @@ impl Accounts {
         let iam = Iam::read(&archive::read(&self.zip)?)?;
         let wanted = Wanted::new(&iam, self.root.as_deref());
         let client = self.client()?;
-        let mut run = Run { client: &client, is_dry: self.dry_run, losses: wanted.losses.clone() };
+        let changes = Changes { client: &client, is_dry: self.dry_run, losses: wanted.losses.clone() };
+        let mut run = Run { changes };
         let (policies, ids) = run.policies(&wanted.policies)?;
         let accounts = run.accounts(&wanted, &ids)?;
-        let losses = run.losses;
+        let losses = run.changes.losses;
         let body = json!({
             "dry_run": self.dry_run,
             "complete": losses.is_empty(),
@@ -172,36 +174,16 @@ fn grouped<'l>(
 
 /// One run of the command.
 struct Run<'c> {
-    client: &'c Client,
-    is_dry: bool,
-    losses: Vec<Loss>,
+    changes: Changes<'c>,
 }
 
 impl Run<'_> {
-    /// Sends a change, unless this is a dry run. Returns the response.
-    fn change(&self, request: &Request) -> Result<Option<Value>, Failure> {
-        if self.is_dry { Ok(None) } else { self.client.call(request).map(Some) }
-    }
-
-    /// Notes what the server refused.
-    ///
-    /// # Errors
-    /// The refusal, if it is not about this item alone.
-    fn refuse(&mut self, kind: &'static str, name: &str, failure: Failure) -> Outcome {
-        if is_about_all(&failure) {
-            return Err(failure);
-        }
-        let reason = failure.message().lines().next().unwrap_or_default().to_owned();
-        self.losses.push(Loss::new(kind, name, reason));
-        Ok(())
-    }
-
     /// Creates and updates policies. Returns what became of each, and the ids of those that are here.
     fn policies<'w>(
         &mut self,
         wanted: &'w BTreeMap<String, WantedPolicy>,
     ) -> Result<(Vec<PolicyLine<'w>>, BTreeMap<&'w str, String>), Failure> {
-        let body = self.client.call(&Request::get(POLICIES.path))?;
+        let body = self.changes.client.call(&Request::get(POLICIES.path))?;
         let here: Vec<BoundPolicy> = read(&body[POLICIES.member])?;
         let (mut lines, mut ids) = (Vec::new(), BTreeMap::new());
         for (name, policy) in wanted {
@@ -211,7 +193,7 @@ impl Run<'_> {
                     result
                 }
                 Err(failure) => {
-                    self.refuse("policy", name, failure)?;
+                    self.changes.refuse("policy", name, failure)?;
                     Fate::Refused
                 }
             };
@@ -241,12 +223,12 @@ impl Run<'_> {
         }
         match same[..] {
             [] => {
-                let created = self.change(&Request::post(POLICIES.path).json(&document))?;
+                let created = self.changes.change(&Request::post(POLICIES.path).json(&document))?;
                 let id = created.as_ref().and_then(|body| body["id"].as_str()).unwrap_or_default();
                 Ok((Fate::Created, id.to_owned()))
             }
             [bound] if bound.policy.description.starts_with(POLICY_DESCRIPTION) => {
-                self.change(&Request::put(POLICIES.path_of(&bound.policy.id)).json(&document))?;
+                self.changes.change(&Request::put(POLICIES.path_of(&bound.policy.id)).json(&document))?;
                 Ok((Fate::Updated, bound.policy.id.to_string()))
             }
             _ => {
@@ -261,7 +243,7 @@ impl Run<'_> {
         wanted: &'w Wanted,
         ids: &BTreeMap<&str, String>,
     ) -> Result<Vec<AccountLine<'w>>, Failure> {
-        let body = self.client.call(&Request::get(ACCOUNTS.path))?;
+        let body = self.changes.client.call(&Request::get(ACCOUNTS.path))?;
         let here: Vec<ServiceAccount> = read(&body[ACCOUNTS.member])?;
         let by_key: BTreeMap<&str, &ServiceAccount> = here
             .iter()
@@ -273,7 +255,7 @@ impl Run<'_> {
             let result = match self.account(account, by_key.get(&*account.access_key).copied(), &attached) {
                 Ok(result) => result,
                 Err(failure) => {
-                    self.refuse("account", &account.access_key, failure)?;
+                    self.changes.refuse("account", &account.access_key, failure)?;
                     Fate::Refused
                 }
             };
@@ -303,12 +285,12 @@ impl Run<'_> {
                 attached.push((!denies(name), id));
             } else {
                 let reason = format!("the policy {name} was refused, and is not attached");
-                self.losses.push(Loss::new("account", &*account.access_key, reason));
+                self.changes.lose("account", &account.access_key, reason);
                 is_denial_missing |= denies(name);
             }
         }
         if is_denial_missing {
-            self.losses.push(Loss::new("account", &*account.access_key, WITHOUT_DENIAL));
+            self.changes.lose("account", &account.access_key, WITHOUT_DENIAL);
             return Vec::new();
         }
         attached.sort_by_key(|(is_later, _)| *is_later);
@@ -334,7 +316,8 @@ impl Run<'_> {
                 .into());
             }
             None => {
-                let Some(body) = self.change(&Request::post(ACCOUNTS.path).json(&wanted.body()))? else {
+                let Some(body) = self.changes.change(&Request::post(ACCOUNTS.path).json(&wanted.body()))?
+                else {
                     return Ok(Fate::Created);
                 };
                 let new: NewServiceAccount = read(&body)?;
@@ -344,14 +327,14 @@ impl Run<'_> {
         // Before it gets rights. An account is never enabled again that somebody has disabled here.
         if is_enabled && !wanted.is_enabled {
             let path = ACCOUNTS.path_of(&id) + "/status";
-            self.change(&Request::put(path).json(&SetStatus { enabled: false }))?;
+            self.changes.change(&Request::put(path).json(&SetStatus { enabled: false }))?;
             result = if result == Fate::Created { result } else { Fate::Updated };
         }
         let has = |policy: &str| {
             here.is_some_and(|account| account.policies.iter().any(|attached| *attached.id == *policy))
         };
         for policy in policies.iter().filter(|policy| !has(policy)) {
-            self.change(&Request::put(format!("{}/bindings/{id}", POLICIES.path_of(policy))))?;
+            self.changes.change(&Request::put(format!("{}/bindings/{id}", POLICIES.path_of(policy))))?;
             result = if result == Fate::Created { result } else { Fate::Updated };
         }
         Ok(result)

@@ -3,6 +3,7 @@
 mod accounts;
 mod archive;
 mod buckets;
+mod changes;
 mod copy;
 mod fitting;
 mod groups;
@@ -13,6 +14,7 @@ mod objects;
 mod permits;
 mod plan;
 mod run;
+mod settings;
 mod signals;
 mod source;
 mod steps;
@@ -27,9 +29,10 @@ use crate::commands::macros::noun;
 use accounts::Accounts;
 use objects::Objects;
 use plan::Plan;
+use settings::Settings;
 use verify::Verify;
 
 noun! {
     /// Move in from another server.
-    struct Import("import"): ImportCommand { Plan, Objects, Accounts, Verify }
+    struct Import("import"): ImportCommand { Plan, Objects, Accounts, Settings, Verify }
 }
