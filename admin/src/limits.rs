@@ -4,6 +4,12 @@
 /// slower and the device busier.
 pub(crate) const VERIFICATIONS_MAX: usize = 2;
 
+/// Keys that one request changes when it undeletes or restores. The client sends it again for the others.
+pub(crate) const RUN_KEYS_MAX: u64 = 100_000;
+
+/// Copies that a restoration of a bucket makes at the same time.
+pub(crate) const RESTORE_COPIES_MAX: usize = 16;
+
 /// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
 pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
 

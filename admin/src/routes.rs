@@ -238,6 +238,15 @@ pub(crate) static ROUTES: &[Route] = &[
         handler!(imports::put_part),
     )
     .unrecorded(),
+    get(
+        "/api/v1/buckets/{bucket}/deleted-objects",
+        ALL,
+        "list_deleted_objects",
+        handler!(objects::list_deleted),
+    )
+    .data_read(),
+    post("/api/v1/buckets/{bucket}/undelete", STORAGE, "undelete_objects", handler!(objects::undelete)),
+    post("/api/v1/buckets/{bucket}/restore", STORAGE, "restore_bucket", handler!(objects::restore_bucket)),
     post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore))
         .object_change(),
     get(

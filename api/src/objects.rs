@@ -165,6 +165,107 @@ pub struct CopyObject {
     pub if_absent: bool,
 }
 
+/// A key whose newest version is a delete marker over an object.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DeletedObject {
+    pub key: ObjectKey,
+    /// The newest version that is no delete marker.
+    pub version_id: VersionId,
+    pub size: u64,
+    pub deleted_at: Time,
+    /// Who deleted it, while its storage event is kept.
+    pub deleted_by: Option<String>,
+    pub marker_version_id: VersionId,
+}
+
+/// A page of deleted objects in key order.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DeletedPage {
+    #[schemars(length(max = 1000))]
+    pub objects: Vec<DeletedObject>,
+    #[schemars(length(max = 1000))]
+    pub common_prefixes: Vec<String>,
+    /// Null on the last page.
+    pub next_continuation_token: Option<String>,
+}
+
+/// The objects whose delete markers are removed: these keys, or all below a prefix. Exactly one of the two is given.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Undelete {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1000))]
+    pub keys: Option<Vec<ObjectKey>>,
+    /// Empty means all keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub prefix: Option<String>,
+    /// Only with a prefix: objects that were deleted at this time or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_since: Option<Time>,
+}
+
+/// What became of the deleted objects.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Undeleted {
+    /// Whether everything was looked at. Otherwise the request can be sent again.
+    pub complete: bool,
+    pub undeleted: u64,
+    /// Keys that have a current object, or none to bring back.
+    pub skipped: u64,
+    pub failed: u64,
+}
+
+/// A moment whose objects become the current ones again.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreBucket {
+    pub at: Time,
+    #[serde(default)]
+    #[schemars(length(max = 1024))]
+    pub prefix: String,
+    /// Only counts, and changes nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What a restoration does to a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RestoreAction {
+    /// The version of that moment becomes the current one.
+    Restore,
+    /// There was no object: a delete marker is written.
+    Delete,
+}
+
+/// A key that a restoration changes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RestoredKey {
+    pub key: ObjectKey,
+    pub action: RestoreAction,
+    /// The version that is restored, or the current one that is deleted.
+    pub version_id: VersionId,
+}
+
+/// What a restoration did, or would do.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RestoredBucket {
+    /// Whether everything was looked at. Otherwise the request can be sent again.
+    pub complete: bool,
+    pub restored: u64,
+    pub deleted: u64,
+    pub unchanged: u64,
+    /// Bytes of the restored objects.
+    pub bytes: u64,
+    pub failed: u64,
+    /// Restoring to this moment brings back what was there before.
+    pub undo_at: Time,
+    /// The first keys that are changed.
+    #[schemars(length(max = 100))]
+    pub sample: Vec<RestoredKey>,
+}
+
 /// The version that is restored.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -103,9 +103,10 @@ pub use types::lifecycle_status::{
     LifecyclePreview, LifecycleStatus, PlannedAction, PlannedRemoval, RuleCounts, RuleStatus,
 };
 pub use types::object::{
-    Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions, DeleteOutcome,
-    DeletedObject, DeletedPage, EtagMatch, ListObjects, ListPage, ListPosition, ListVersions, ListedObject,
-    ListedVersion, ObjectInfo, PartRun, PutOutcome, VersionPosition, VersionsPage, WriteCondition,
+    Attributes, ChangedObject, ChangedPage, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions,
+    DeleteOutcome, DeletedObject, DeletedPage, EtagMatch, ListObjects, ListPage, ListPosition, ListVersions,
+    ListedObject, ListedVersion, ObjectInfo, PartRun, PutOutcome, VersionPosition, VersionsPage,
+    WriteCondition,
 };
 pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use types::public_access::{

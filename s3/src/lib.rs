@@ -23,7 +23,6 @@ mod forms;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod headers;
-mod join;
 mod lifecycle;
 mod limits;
 mod misplaced_headers;

@@ -67,7 +67,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"chunk_signatures", "id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
     ],
     "observe": [{"refusal_facts", "request_id", "request_record"}, {"metrics"}, {"audit", "log", "refused_requests"}, {"request_log"}],
-    "transfer": [{"body_reader", "list_token", "plan", "send"}, {"receive", "small_body"}],
+    "transfer": [{"body_reader", "join", "list_token", "plan", "send"}, {"receive", "small_body"}],
     "cors": [{"origin", "rule"}, {"checks"}, {"rules"}],
     "sharing": [
         {"limits"},
@@ -91,7 +91,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "s3": [
-        {"errors", "compatibility", "join", "limits"},
+        {"errors", "compatibility", "limits"},
         {"request", "xml"},
         {"headers"},
         {"access", "forms"},

@@ -3,11 +3,12 @@
 //! [`receive_payload`] reads a request body, or another [`BodyReader`], into the engine;
 //! [`receive_payload_to_end`] does so for a source of unknown size. [`ReadPlan`] decides how an object is answered, and
 //! [`StartedPayload`] is the body of the response. [`list_token`] makes the tokens of paged lists. [`read_small_body`] reads
-//! documents and forms into memory. This crate knows neither plane: it returns its own errors, and each plane turns them into
+//! documents and forms into memory. [`join_all`] waits for several futures. This crate knows neither plane: it returns its own errors, and each plane turns them into
 //! its responses.
 #![forbid(unsafe_code)]
 
 mod body_reader;
+mod join;
 pub mod list_token;
 mod plan;
 mod receive;
@@ -15,6 +16,7 @@ mod send;
 mod small_body;
 
 pub use body_reader::BodyReader;
+pub use join::{JOINED_MAX, join_all};
 pub use plan::{ReadPlan, ValidatorHeaders, stored_content_type, stored_header};
 pub use receive::{ReceiveError, receive_payload, receive_payload_to_end};
 pub use send::StartedPayload;

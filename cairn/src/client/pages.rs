@@ -109,6 +109,12 @@ impl<'c> Pages<'c> {
         Self { client, list, path, parameters, next: Some(Query::new()) }
     }
 
+    /// Adds a parameter to all pages, if it has a value.
+    pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Self {
+        self.parameters.extend(query([(name, value)]));
+        self
+    }
+
     /// Begins with the page after a position.
     pub(crate) fn after(mut self, position: Query) -> Self {
         self.next = Some(position);

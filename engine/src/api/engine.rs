@@ -19,8 +19,8 @@ use crate::store::options::EtagKind;
 use crate::types::bucket::Bucket;
 use crate::types::import::ImportOutcome;
 use crate::types::object::{
-    DeleteOptions, DeleteOutcome, DeletedPage, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome,
-    VersionsPage,
+    ChangedPage, DeleteOptions, DeleteOutcome, DeletedPage, ListObjects, ListPage, ListVersions, ObjectInfo,
+    PutOutcome, VersionsPage,
 };
 use crate::types::object_lock::Retention;
 use crate::types::tags::Tags;
@@ -400,6 +400,21 @@ impl Engine {
         list: &ListObjects<'_>,
     ) -> Result<DeletedPage, EngineError> {
         let page = list::past::list_deleted(&self.store().slices, bucket.id, list);
+        self.context.report_damage(page, || bucket.name.to_string())
+    }
+
+    /// Returns one page of the keys of a bucket whose current object is another version than the one at a moment. The
+    /// delimiter is ignored.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_changed(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListObjects<'_>,
+        at: Timestamp,
+    ) -> Result<ChangedPage, EngineError> {
+        let page = list::past::list_changed(&self.store().slices, bucket.id, list, at);
         self.context.report_damage(page, || bucket.name.to_string())
     }
 

@@ -13,7 +13,9 @@ use crate::list::merge::common_prefix;
 use crate::list::{corrupt_key, listed, merge, slice_of_key, snapshots, text};
 use crate::slice::Slice;
 use crate::slice::tables::Tables;
-use crate::types::object::{DeletedObject, DeletedPage, ListObjects, ListPage, ListPosition};
+use crate::types::object::{
+    ChangedObject, ChangedPage, DeletedObject, DeletedPage, ListObjects, ListPage, ListPosition,
+};
 use cairn_lmdb::{ReadTxn, Record};
 use cairn_model::{Timestamp, VersionId, VersionName};
 use std::sync::Arc;
@@ -41,7 +43,7 @@ impl<'t> VersionsOfKey<'t> {
         Ok(found.filter(|(key, _)| key.starts_with(self.versions)))
     }
 
-    fn from_sequence(&self, sequence: u64) -> Result<Found<'t>, EngineError> {
+    fn not_after(&self, sequence: u64) -> Result<Found<'t>, EngineError> {
         self.at_or_after(&keys::with_sequence(self.versions, sequence))
     }
 
@@ -75,7 +77,7 @@ impl<'t> VersionsOfKey<'t> {
         let (mut early, mut late, mut best) = (0, later, None);
         while late - early > 1 {
             let middle = early + (late - early) / 2;
-            let found = self.from_sequence(middle)?;
+            let found = self.not_after(middle)?;
             let head =
                 found.map(|(_, record)| RecordHead::decode(record.version, record.body)).transpose()?;
             match head.filter(|head| !VersionId(head.sequence).is_imported()) {
@@ -199,6 +201,52 @@ pub(crate) fn list_deleted(
                 marker: marker.version_name(),
                 deleted_at: marker.last_modified,
             });
+        }
+        position = Some(ListPosition::AfterKey(key));
+        merge.skip_key()?;
+    }
+    Ok(page)
+}
+
+/// Returns one page of the keys of a bucket whose current object is another version than the one at a moment.
+pub(crate) fn list_changed(
+    slices: &[Arc<Slice>],
+    bucket: u64,
+    list: &ListObjects<'_>,
+    at: Timestamp,
+) -> Result<ChangedPage, EngineError> {
+    let mut page = ChangedPage::default();
+    let Some(start) = start_of(bucket, list) else { return Ok(page) };
+    let (prefix, txns) = (keys::prefix_of(bucket, list.prefix), snapshots(slices)?);
+    let mut merge = merge(slices, &txns, |tables| tables.objects, &start, &prefix)?;
+    let (mut position, mut lookups) = (list.after.clone(), 0);
+    while let Some((encoded, record)) = merge.head() {
+        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
+        if page.changed.len() >= list.max || merge.steps() + lookups >= LIST_STEPS_MAX {
+            page.next = position;
+            return Ok(page);
+        }
+        let current = RecordHead::decode(record.version, record.body)?;
+        let is_object = |head: &RecordHead| !head.is_delete_marker;
+        let then = if current.last_modified <= at {
+            Some(current)
+        } else {
+            let (txn, tables) = slice_of_key(slices, &txns, bucket, &key).ok_or_else(corrupt_key)?;
+            let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
+            lookups += 1;
+            let found = (VersionsOfKey { txn, tables, versions }).at(at)?;
+            found.map(|(_, record)| RecordHead::decode(record.version, record.body)).transpose()?
+        };
+        let (now, then) = (Some(current).filter(is_object), then.filter(is_object));
+        let sequence = |head: RecordHead| head.sequence;
+        if now.map(sequence) != then.map(sequence) {
+            page.changed.push(ChangedObject {
+                key: text(&key)?,
+                now: now.map(|head| head.version_name()),
+                then: then.map(|head| (head.version_name(), head.size)),
+            });
+        } else if now.is_some() {
+            page.unchanged += 1;
         }
         position = Some(ListPosition::AfterKey(key));
         merge.skip_key()?;

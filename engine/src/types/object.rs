@@ -378,6 +378,28 @@ pub struct DeletedPage {
     pub next: Option<ListPosition>,
 }
 
+/// A key whose current object is another version than at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedObject {
+    /// The key.
+    pub key: String,
+    /// The current object, if there is one.
+    pub now: Option<VersionName>,
+    /// The object at that moment and its bytes, if there was one.
+    pub then: Option<(VersionName, u64)>,
+}
+
+/// One page of changed objects.
+#[derive(Clone, Debug, Default)]
+pub struct ChangedPage {
+    /// Ordered by key.
+    pub changed: Vec<ChangedObject>,
+    /// Number of objects between them that are the same version.
+    pub unchanged: u64,
+    /// Where the next page begins. `None` for the last page.
+    pub next: Option<ListPosition>,
+}
+
 /// Parameters of a list of versions.
 #[derive(Clone, Debug)]
 pub struct ListVersions<'a> {

@@ -13,7 +13,6 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::version::{self, MARKER_HEADER, VERSION_HEADER};
 use crate::headers::write_conditions::{self, EntryConditions};
-use crate::join::{JOINED_MAX, join_all};
 use crate::ops::named_objects::{self, DeleteRequest, NamedObject};
 use crate::reply::Reply;
 use crate::request::target::Target;
@@ -25,6 +24,7 @@ use cairn_identity::policy::Action;
 use cairn_model::{ObjectKey, VersionName, u64_of};
 use cairn_net::RequestBody;
 use cairn_transfer::CONNECTION_BODY_BYTES;
+use cairn_transfer::{JOINED_MAX, join_all};
 use futures_lite::future::yield_now;
 use std::sync::Arc;
 

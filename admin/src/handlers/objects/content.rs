@@ -1,4 +1,4 @@
-//! `GET /api/v1/buckets/{bucket}/object-content/{key}[?version_id=]`: the content as a download.
+//! `GET /api/v1/buckets/{bucket}/object-content/{key}[?version_id=|?at=]`: the content as a download.
 //!
 //! The content is untrusted and must not run in the console's origin. Whatever its type, it is an attachment, its type
 //! is not guessed (`nosniff`, in every response), and a browser that shows it nevertheless runs nothing in it
@@ -20,7 +20,7 @@ use crate::reply::{ChangeRecord, Reply};
 pub(crate) const SANDBOX: (&str, &str) = ("content-security-policy", "sandbox");
 
 pub(crate) async fn content(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let source = ObjectRef::of(&call)?;
+    let source = ObjectRef::with_moment(&call)?;
     let opened = call.engine()?.open_object(&source.bucket, &source.key, source.version, |info| {
         let plan = ReadPlan::of(call.head, info, SystemClock.now());
         let headers = response_headers(&plan, &source, info);

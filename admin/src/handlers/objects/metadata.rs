@@ -1,4 +1,4 @@
-//! `GET /api/v1/buckets/{bucket}/object/{key}[?version_id=]`: the metadata of an object.
+//! `GET /api/v1/buckets/{bucket}/object/{key}[?version_id=|?at=]`: the metadata of an object.
 
 use http::StatusCode;
 
@@ -9,7 +9,7 @@ use crate::error::AdminError;
 use crate::reply::Reply;
 
 pub(crate) async fn metadata(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let source = ObjectRef::of(&call)?;
+    let source = ObjectRef::with_moment(&call)?;
     let found = call.engine()?.head_object(&source.bucket, &source.key, source.version);
     let info = found.map_err(|error| source.read_error(&call, error))?;
     Reply::json(StatusCode::OK, &object_record(&source.bucket, source.key.to_string(), &info))

@@ -92,6 +92,7 @@ const fn accepted<T: JsonSchema>() -> Success {
 const DONE: Success =
     Success { status: 204, meaning: "The request succeeded; there is no body.", content: None };
 const CONTENT: Success = Success { status: 200, meaning: "The bytes.", content: Some(Content::Bytes) };
+const AT: QueryParameter = optional::<Time>("at");
 const VERSION_ID: QueryParameter = optional::<VersionId>("version_id");
 
 const BUCKET: (u16, &str) = (404, "BUCKET_NOT_FOUND");
@@ -214,10 +215,10 @@ operations! {
     "list_objects", "objects": "Lists current objects in key order.";
     [
         optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),
-        optional::<String>("continuation_token"),
-    ], None => [ok::<ObjectPage>()], [BUCKET_NAME, BUCKET];
+        optional::<String>("continuation_token"), AT,
+    ], None => [ok::<ObjectPage>()], [BUCKET_NAME, BUCKET, STATE];
     "get_object", "objects": "Shows the metadata of an object.";
-    [VERSION_ID], None => [ok::<ObjectRecord>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    [VERSION_ID, AT], None => [ok::<ObjectRecord>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION, STATE];
     "upload_object", "objects": "Uploads an object. The body is its content; Content-Type and x-amz-meta-* headers are stored.";
     [], Some(RequestBody { content: Content::Bytes, is_required: false })
         => [created::<ObjectRecord>()],
@@ -225,7 +226,7 @@ operations! {
     "delete_object", "objects": "Deletes an object. A bucket with versioning gets a delete marker.";
     [], None => [DONE], [BUCKET_NAME, BUCKET, OBJECT];
     "download_object", "objects": "Returns the content of an object, or a range of it.";
-    [VERSION_ID], None
+    [VERSION_ID, AT], None
         => [
             CONTENT,
             Success { status: 206, meaning: "The requested range.", content: Some(Content::Bytes) },
@@ -276,6 +277,15 @@ operations! {
     [IMPORT_ID, required::<UploadId>("upload_id"), required::<u16>("part_number")],
     Some(RequestBody { content: Content::Bytes, is_required: false })
         => [ok::<ImportedPart>()], [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, (411, "INVALID_REQUEST")];
+    "list_deleted_objects", "objects": "Lists the objects that delete markers hide, in key order.";
+    [
+        optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),
+        optional::<String>("continuation_token"),
+    ], None => [ok::<DeletedPage>()], [BUCKET_NAME, BUCKET, STATE];
+    "undelete_objects", "objects": "Removes the delete markers that hide objects.";
+    [], json_body::<Undelete>() => [ok::<Undeleted>()], [BUCKET_NAME, BUCKET, STATE];
+    "restore_bucket", "objects": "Makes the current objects equal to those of a moment, by writing new versions and delete markers.";
+    [], json_body::<RestoreBucket>() => [ok::<RestoredBucket>()], [BUCKET_NAME, BUCKET, STATE];
     "restore_object", "objects": "Restores an older version by writing a new version with its content.";
     [], json_body::<RestoreObject>()
         => [created::<ObjectRecord>()], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];

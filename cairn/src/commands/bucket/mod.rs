@@ -3,6 +3,7 @@
 mod cors;
 mod empty;
 mod object_lock;
+mod past;
 
 use std::str::FromStr;
 
@@ -16,10 +17,11 @@ use crate::output::table::{Columns, bytes, labelled, lines, text};
 use cors::Cors;
 use empty::Empty;
 use object_lock::ObjectLock;
+use past::{Protect, Restore};
 
 noun! {
-    /// Create, list, empty and delete buckets, and set their versioning, CORS rules and object lock.
-    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Cors, ObjectLock, Empty, Delete }
+    /// Create, list, restore, empty and delete buckets, and set their versioning, CORS rules and object lock.
+    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Cors, ObjectLock, Protect, Restore, Empty, Delete }
 }
 
 command! {

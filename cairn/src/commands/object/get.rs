@@ -6,11 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use cairn_api::ObjectEntry;
 use serde_json::json;
 
-use super::place::{Place, Selection, below, count, for_each_page, version_route};
+use super::place::{Place, Selection, below, count, for_each_page, route_at};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
+use crate::moment::Moment;
 use crate::output::new_file::NewFile;
 use crate::output::progress::Progress;
 use crate::quantity::counted;
@@ -31,6 +32,9 @@ command! {
         /// the version (default: the current one)
         #[argh(option, arg_name = "id")]
         version_id: Option<String>,
+        /// as it was then: an age such as 2h, a date or a time
+        #[argh(option, arg_name = "time")]
+        at: Option<Moment>,
     }
 }
 
@@ -43,8 +47,8 @@ impl Get {
             Selection::One(key) => return self.one(&client, &key, destination),
             Selection::Many { prefix, pattern } => (prefix, pattern),
         };
-        if self.version_id.is_some() || destination == "-" {
-            let text = "--version-id and standard output need one object, not a pattern";
+        if self.version_id.is_some() || self.at.is_some() || destination == "-" {
+            let text = "--version-id, --at and standard output need one object, not a pattern";
             return Err(Failure::WrongUsage(text.to_owned()));
         }
         let pattern = pattern.as_ref();
@@ -77,7 +81,7 @@ impl Get {
             if self.json {
                 return Err(Failure::WrongUsage("--json and - both need standard output".to_owned()));
             }
-            let download = client.download(&self.request(key))?;
+            let download = client.download(&self.request(key)?)?;
             let progress = Progress::bytes(download.size);
             let mut out = std::io::stdout().lock();
             let copied = copy(&mut progress.counted(download.content), &mut out).and_then(|_| out.flush());
@@ -96,15 +100,16 @@ impl Get {
         })
     }
 
-    fn request(&self, key: &str) -> Request {
-        let version = self.version_id.as_deref();
-        Request::get(version_route(&self.object.bucket, "object-content", key, version)).long_running()
+    fn request(&self, key: &str) -> Result<Request, Failure> {
+        let (version, at) = (self.version_id.as_deref(), self.at.as_ref());
+        let route = route_at(&self.object.bucket, "object-content", key, version, at)?;
+        Ok(Request::get(route).long_running())
     }
 
     /// Downloads one object into a file. Returns its size.
     fn download(&self, client: &Client, key: &str, path: &Path, progress: &Progress) -> Result<u64, Failure> {
         let failed = |error: IoError| not_written(path, &error);
-        let download = client.download(&self.request(key))?;
+        let download = client.download(&self.request(key)?)?;
         let mut file = NewFile::create(path).map_err(failed)?;
         progress.expect(download.size);
         let size = copy(&mut progress.counted(download.content), &mut file).map_err(failed)?;

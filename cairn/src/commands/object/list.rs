@@ -7,7 +7,8 @@ use super::place::{Place, Selection};
 use crate::client::pages::{OBJECTS, Pages, VERSIONS};
 use crate::client::read;
 use crate::commands::macros::command;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::moment::Moment;
 use crate::output::print_error;
 use crate::output::table::{Columns, bytes, table, text};
 use crate::quantity::{ListLimit, Whole};
@@ -24,6 +25,9 @@ command! {
         /// list all versions and delete markers
         #[argh(switch)]
         versions: bool,
+        /// as it was then: an age such as 2h, a date or a time
+        #[argh(option, arg_name = "time")]
+        at: Option<Moment>,
         /// maximum number of entries, up to 100000 (default: 1000)
         #[argh(option, arg_name = "n", default = "LIMIT_DEFAULT")]
         limit: ListLimit,
@@ -67,7 +71,12 @@ impl List {
         let has_folders = !self.recursive && !self.versions && pattern.is_none();
         let kind = if self.versions { VERSIONS } else { OBJECTS };
         let delimiter = has_folders.then_some("/");
-        let mut pages = Pages::of_bucket(&client, kind, &self.place.bucket, &prefix, delimiter);
+        if self.versions && self.at.is_some() {
+            return Err(Failure::WrongUsage("--at and --versions cannot be given together".to_owned()));
+        }
+        let at = self.at.as_ref().map(|at| &*at.0);
+        let mut pages =
+            Pages::of_bucket(&client, kind, &self.place.bucket, &prefix, delimiter).with("at", at);
         let (mut entries, mut folders) = (Vec::new(), Vec::new());
         let mut is_truncated = false;
         while !is_truncated && let Some(mut page) = pages.next_page()? {

@@ -11,6 +11,7 @@ mod retention;
 mod rm;
 mod spool;
 mod stat;
+mod undelete;
 
 use cp::Copy;
 use get::Get;
@@ -20,11 +21,12 @@ use put::Put;
 use retention::Retention;
 use rm::Remove;
 use stat::Stat;
+use undelete::Undelete;
 
 use crate::commands::macros::noun;
 
 noun! {
-    /// List, download, upload, copy, delete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
+    /// List, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
     /// level, ** across levels, and [a-z] one character.
-    struct Object("object"): ObjectCommand { List, Get, Put, Remove, Copy, Stat, Retention, LegalHold }
+    struct Object("object"): ObjectCommand { List, Get, Put, Remove, Copy, Stat, Retention, LegalHold, Undelete }
 }

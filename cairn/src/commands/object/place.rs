@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::client::pages::{OBJECTS, Pages};
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
+use crate::moment::Moment;
 
 /// A bucket, and a key, a prefix or a pattern in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,6 +94,23 @@ pub(super) fn version_route(bucket: &str, name: &str, key: &str, version: Option
     let version =
         version.map_or_else(String::new, |version| format!("?version_id={}", encode_strict(version)));
     route(bucket, name, key) + &version
+}
+
+/// Returns the route of an object as it was at a moment, or of a version.
+pub(super) fn route_at(
+    bucket: &str,
+    name: &str,
+    key: &str,
+    version: Option<&str>,
+    at: Option<&Moment>,
+) -> Result<String, Failure> {
+    match (version, at) {
+        (Some(_), Some(_)) => {
+            Err(Failure::WrongUsage("--at and --version-id cannot be given together".to_owned()))
+        }
+        (version, None) => Ok(version_route(bucket, name, key, version)),
+        (None, Some(at)) => Ok(format!("{}?at={}", route(bucket, name, key), encode_strict(&at.0))),
+    }
 }
 
 /// Passes the matching objects of each page of a list to `work`.

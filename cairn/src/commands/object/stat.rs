@@ -2,10 +2,11 @@
 
 use cairn_api::ObjectRecord;
 
-use super::place::{Place, version_route};
+use super::place::{Place, route_at};
 use crate::client::Request;
 use crate::commands::macros::command;
 use crate::failure::Outcome;
+use crate::moment::Moment;
 use crate::output::table::{Columns, bytes, record, text};
 use crate::terminal::plain;
 
@@ -18,6 +19,9 @@ command! {
         /// the version (default: the current one)
         #[argh(option, arg_name = "id")]
         version_id: Option<String>,
+        /// as it was then: an age such as 2h, a date or a time
+        #[argh(option, arg_name = "time")]
+        at: Option<Moment>,
     }
 }
 
@@ -42,7 +46,8 @@ impl Stat {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
         let (key, version) = (self.object.one()?, self.version_id.as_deref());
-        let body = client.call(&Request::get(version_route(&self.object.bucket, "object", &key, version)))?;
+        let route = route_at(&self.object.bucket, "object", &key, version, self.at.as_ref())?;
+        let body = client.call(&Request::get(route))?;
         client.print_as(&body, |object: &ObjectRecord| {
             let mut shown = record(SHOWN, object);
             for (label, values) in [

@@ -5,13 +5,13 @@ use std::pin::Pin;
 use std::task::Poll;
 
 /// Most futures of [`join_all`]: each time one of them makes progress, all that are left are polled.
-pub(crate) const JOINED_MAX: usize = 128;
+pub const JOINED_MAX: usize = 128;
 
 /// Waits for all futures, and returns their results in order.
 ///
 /// # Panics
 /// If there are more than [`JOINED_MAX`].
-pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+pub async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     assert!(futures.len() <= JOINED_MAX, "callers run larger numbers in groups");
     let mut running: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut results: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
