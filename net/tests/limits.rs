@@ -105,16 +105,17 @@ fn a_signed_request_does_not_wait_for_a_flood_of_unsigned_ones() {
         assert_eq!(client.get("/x").status, 200);
         client
     };
-    let (mut blocker, mut signed) = (open(), open());
+    let (mut blocker, mut first, mut signed) = (open(), open(), open());
     let mut flood: Vec<_> = (0..FLOOD).map(|_| open()).collect();
-    // All requests have come when the executor goes on, the signed one last.
-    blocker.send("GET /block?1000 HTTP/1.1\r\nHost: h\r\n\r\n");
-    server.wait_for_calls(FLOOD + 3);
+    // All requests have come when the executor goes on, the signed one last. Another one shows that there are signed ones.
+    blocker.send("GET /block?2000 HTTP/1.1\r\nHost: h\r\n\r\n");
+    server.wait_for_calls(FLOOD + 4);
+    first.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n");
     for visitor in &mut flood {
         visitor.send("GET /visit?10 HTTP/1.1\r\nHost: h\r\n\r\n");
     }
     signed.send("GET /signed HTTP/1.1\r\nHost: h\r\n\r\n");
-    let log = server.exchanges(2 * FLOOD + 4);
+    let log = server.exchanges(2 * FLOOD + 6);
     let visits_before = log
         .iter()
         .take_while(|line| !line.starts_with("/signed "))
@@ -130,6 +131,7 @@ fn a_signed_request_does_not_wait_for_a_flood_of_unsigned_ones() {
 #[test]
 fn bodies_of_unsigned_requests_are_sent_in_turns() {
     let server = TestServer::with(Limits::default(), 1);
+    assert_eq!(server.connect().get("/signed").status, 200);
     let mut visitors: Vec<_> = (0..50).map(|_| server.connect()).collect();
     for visitor in &mut visitors {
         visitor.send("GET /visit?1000000 HTTP/1.1\r\nHost: h\r\n\r\n");

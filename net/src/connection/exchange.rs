@@ -40,6 +40,7 @@ pub(crate) async fn exchange<S: Service>(
         // Boxed, so that connections with signed requests do not hold room for it.
         return Box::pin(exchange_unsigned(context, wire, request)).await;
     }
+    context.turns.note_signed(request.started);
     exchange_any(context, wire, request).await
 }
 
