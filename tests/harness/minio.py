@@ -1,5 +1,6 @@
 """A MinIO server, as the source of imports."""
 
+import base64
 import http.client
 import os
 import subprocess
@@ -15,6 +16,7 @@ from .sigv4 import Credential
 from .wait import until
 
 MINIO = os.environ.get("CAIRN_MINIO", str(TOOLS / "minio"))
+KMS_KEY = "key-of-the-tests"
 CREDENTIAL = Credential("minioadmin", "minio+secret/key=1")
 
 
@@ -46,7 +48,7 @@ class Minio:
         """Starts the server and waits until it answers."""
         settings = {
             "MINIO_ROOT_USER": CREDENTIAL.access_key, "MINIO_ROOT_PASSWORD": CREDENTIAL.secret_key,
-            "MINIO_BROWSER": "off", "MINIO_UPDATE": "off",
+            "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{base64.b64encode(bytes(32)).decode()}",
         }
         command = [MINIO, "server", "--quiet", "--address", f"{LOOPBACK}:{self.port}", str(self.folder / "data")]
         with (self.folder / "minio.log").open("ab") as log:

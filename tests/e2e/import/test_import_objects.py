@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from harness.boto import make_client
 from harness.importer import Importer, assert_equal, order, versions
 from harness.management import expect
-from harness.minio import Minio
+from harness.minio import KMS_KEY, Minio
 from harness.server import Cairn, free_ports
 
 MIB = 1 << 20
@@ -120,6 +120,19 @@ def test_objects_in_parts_keep_their_parts_and_tags(minio: Minio, here: BaseClie
     importer.journal = importer.journal.with_name("other")
     assert importer.objects("--bucket", bucket) == {"listed": 5, "unchanged": 5}
     assert here.list_multipart_uploads(Bucket=bucket).get("Uploads", []) == []
+
+
+def test_entity_tags_of_encrypted_objects_are_kept_as_they_are(minio: Minio, here: BaseClient, importer: Importer, bucket: str):
+    """With a KMS they are no MD5 of the content, and are counted. The content is equal all the same."""
+    source = minio.boto
+    kms = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": KMS_KEY}
+    source.put_object(Bucket=bucket, Key="kms", Body=b"secret", **kms)
+    source.put_object(Bucket=bucket, Key="kms-large", Body=os.urandom(2 * MIB), **kms)
+    source.put_object(Bucket=bucket, Key="s3", Body=b"secret", ServerSideEncryption="AES256")
+    upload(source, bucket, "kms-parts", [5 * MIB, 6 * MIB, 100], **kms)
+    assert importer.objects("--bucket", bucket) == {"listed": 4, "created": 4, "opaque_etags": 3}
+    assert assert_equal(source, here, bucket) == 4
+    assert importer.json("verify", "--bucket", bucket, "--read", "all")["differences"] == 0
 
 
 def test_locks_come_even_if_they_have_ended(minio: Minio, here: BaseClient, importer: Importer):

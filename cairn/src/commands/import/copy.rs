@@ -109,13 +109,13 @@ impl Copier<'_> {
     /// Copies a version in one request.
     fn copy_whole(&self, entry: &Entry) -> Result<Copied, Problem> {
         let mut attempt = 1;
-        let mut other_digest = None;
+        let mut is_known_opaque = false;
         loop {
             let answer = self.source.get(self.at(entry), None, None, entry.size)?;
             self.same(entry, &answer)?;
             let settings = self.settings(entry, &answer)?;
             let headers = headers(&answer, &settings)?;
-            let is_opaque = answer.has_opaque_tag() || other_digest.is_some();
+            let is_opaque = answer.has_opaque_tag() || is_known_opaque;
             let parameters = tag_parameters(entry, is_opaque);
             let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
             let sent = if entry.size <= SMALL_BYTES_MAX {
@@ -146,15 +146,11 @@ impl Copier<'_> {
                     let outcome = self.same_settings(entry, &settings, outcome)?;
                     return Ok(copied(entry, outcome, settings.fingerprint(), is_opaque));
                 }
-                // Twice the same content with another digest: the tag is the source's own.
                 (Err(Refused::Version { message, .. }), None)
-                    if message.contains("entity tag") && !is_opaque =>
+                    if message.contains("entity tag") && !is_opaque && attempt < ATTEMPTS =>
                 {
-                    let digest = content.digest();
-                    if digest == entry.etag.to_ascii_lowercase() || attempt >= ATTEMPTS {
-                        return Err(Problem::Version(format!("INVALID_REQUEST: {message}")));
-                    }
-                    other_digest = Some(digest);
+                    // Read alone, the content has the tag, or the tag is the source's own.
+                    is_known_opaque = self.digest_of(entry)? != entry.etag.to_ascii_lowercase();
                 }
                 (Err(Refused::Command(Failure::NoResponse(_))), _) if attempt < ATTEMPTS => {
                     self.source.pause(attempt + 2)?;
@@ -167,6 +163,15 @@ impl Copier<'_> {
             }
             attempt += 1;
         }
+    }
+
+    /// Returns the MD5 of the content at the source.
+    fn digest_of(&self, entry: &Entry) -> Result<String, Problem> {
+        let answer = self.source.get(self.at(entry), None, None, entry.size)?;
+        let mut content = Metered::new(answer.into_reader(), self.throttle, self.source).hashed();
+        std::io::copy(&mut content, &mut std::io::sink())
+            .map_err(|error| Problem::Version(format!("the source sent no complete content: {error}")))?;
+        Ok(content.digest().unwrap_or_default())
     }
 
     /// Whether the answer is about the version that was listed.
@@ -215,8 +220,15 @@ impl Copier<'_> {
             let line = format!("{}\t{}\t{upload}", self.bucket, cairn_http1::encode_path(&entry.key));
             journal.add_upload(&line).map_err(Problem::Command)?;
         }
-        let done = self.send_parts(entry, &upload, &ranges).and_then(|tags| {
-            let is_opaque = head.has_opaque_tag() || tag_of_parts(&tags) != entry.etag.to_ascii_lowercase();
+        let is_known = head.has_opaque_tag() || layout.is_none();
+        let is_same = |tags: &[String]| tag_of_parts(tags) == entry.etag.to_ascii_lowercase();
+        let sent = self.send_parts(entry, &upload, &ranges, is_known).and_then(|tags| {
+            // Either the tag is the source's own, or something was changed on its way: each part is hashed on both sides.
+            let is_doubtful = !is_known && !is_same(&tags);
+            if is_doubtful { self.send_parts(entry, &upload, &ranges, true) } else { Ok(tags) }
+        });
+        let done = sent.and_then(|tags| {
+            let is_opaque = !is_same(&tags);
             let mut parameters = tag_parameters(entry, is_opaque);
             parameters.push(("upload_id", upload.clone()));
             let outcome = self.target.put(self.bucket, entry, &parameters, &[], &mut Content::Bytes(b""))?;
@@ -278,8 +290,15 @@ impl Copier<'_> {
         }
     }
 
-    /// Sends all parts, several at a time while other connections are idle. Returns their tags.
-    fn send_parts(&self, entry: &Entry, upload: &str, ranges: &[(u64, u64)]) -> Result<Vec<String>, Problem> {
+    /// Sends all parts, several at a time while other connections are idle. Returns their tags. With `hashes`, they are compared
+    /// with the content that the source sent.
+    fn send_parts(
+        &self,
+        entry: &Entry,
+        upload: &str,
+        ranges: &[(u64, u64)],
+        hashes: bool,
+    ) -> Result<Vec<String>, Problem> {
         let next = AtomicU32::new(0);
         let tags = Mutex::new(vec![String::new(); ranges.len()]);
         let problem: Mutex<Option<Problem>> = Mutex::new(None);
@@ -288,10 +307,11 @@ impl Copier<'_> {
             let index = next.fetch_add(1, Ordering::Relaxed);
             Some(index).filter(|index| (*index as usize) < ranges.len() && !has_problem())
         };
-        let send = |index: u32| match self.send_part(entry, (upload, index + 1), ranges[index as usize]) {
-            Ok(tag) => tags.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = tag,
-            Err(found) => *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(found),
-        };
+        let send =
+            |index: u32| match self.send_part(entry, (upload, index + 1), ranges[index as usize], hashes) {
+                Ok(tag) => tags.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = tag,
+                Err(found) => *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(found),
+            };
         thread::scope(|scope| {
             while let Some(index) = take() {
                 let is_left = (next.load(Ordering::Relaxed) as usize) < ranges.len();
@@ -317,6 +337,7 @@ impl Copier<'_> {
         entry: &Entry,
         part: (&str, u32),
         (offset, length): (u64, u64),
+        hashes: bool,
     ) -> Result<String, Problem> {
         let mut attempt = 1;
         loop {
@@ -326,7 +347,8 @@ impl Copier<'_> {
             if answer.length().is_some_and(|found| found != length) {
                 return Err(Problem::Version("the source does not answer ranges".to_owned()));
             }
-            let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
+            let content = Metered::new(answer.into_reader(), self.throttle, self.source);
+            let mut content = if hashes { content.hashed() } else { content };
             let sent = self.target.put_part(
                 self.bucket,
                 &entry.key,
@@ -338,7 +360,9 @@ impl Copier<'_> {
             }
             let failure = content.failure.clone();
             match sent {
-                Ok(tag) if tag.eq_ignore_ascii_case(&content.digest()) => return Ok(tag),
+                Ok(tag) if content.digest().is_none_or(|digest| tag.eq_ignore_ascii_case(&digest)) => {
+                    return Ok(tag);
+                }
                 Ok(_) if attempt < ATTEMPTS => {}
                 Ok(_) => return Err(Problem::Version("a part arrives changed again and again".to_owned())),
                 Err(Refused::Command(Failure::NoResponse(_))) if attempt < ATTEMPTS => {

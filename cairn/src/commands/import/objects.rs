@@ -241,7 +241,11 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
                 thread::park_timeout(SHOWN_EVERY);
             }
         });
-        let done = run.bucket(name, &born, tally);
+        let done = match run.bucket(name, &born, tally) {
+            // The other buckets may work.
+            Err(Failure::Failed(why)) => refused(&why),
+            done => done,
+        };
         is_over.store(true, Ordering::Relaxed);
         counting.thread().unpark();
         done

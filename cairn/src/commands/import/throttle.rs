@@ -57,19 +57,24 @@ pub(super) struct Metered<'a, R> {
     reader: R,
     throttle: &'a Throttle,
     source: &'a Source,
-    digest: Md5,
+    digest: Option<Md5>,
     /// Why it could not be read.
     pub(super) failure: Option<String>,
 }
 
 impl<'a, R: Read> Metered<'a, R> {
     pub(super) fn new(reader: R, throttle: &'a Throttle, source: &'a Source) -> Self {
-        Self { reader, throttle, source, digest: Md5::new(), failure: None }
+        Self { reader, throttle, source, digest: None, failure: None }
     }
 
-    /// Returns the MD5 of what was read, in hexadecimal digits.
-    pub(super) fn digest(self) -> String {
-        hex(&self.digest.finish())
+    /// Hashes what is read. The server hashes too, so this is only for content whose tag says nothing.
+    pub(super) fn hashed(self) -> Self {
+        Self { digest: Some(Md5::new()), ..self }
+    }
+
+    /// Returns the MD5 of what was read, in hexadecimal digits, if it was hashed.
+    pub(super) fn digest(self) -> Option<String> {
+        self.digest.map(|digest| hex(&digest.finish()))
     }
 }
 
@@ -84,7 +89,9 @@ impl<R: Read> Read for Metered<'_, R> {
             .read(&mut buffer[..wanted])
             .inspect_err(|error| self.failure = Some(error.to_string()))?;
         self.throttle.pass(read, self.source);
-        self.digest.update(&buffer[..read]);
+        if let Some(digest) = &mut self.digest {
+            digest.update(&buffer[..read]);
+        }
         Ok(read)
     }
 }

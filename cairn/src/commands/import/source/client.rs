@@ -146,7 +146,8 @@ impl Source {
                 Ok(xml::text(&document, "ObjectLockEnabled").is_some_and(|text| text == "Enabled"))
             }
             Err(trouble) if trouble.is_unknown_operation() => Ok(false),
-            Err(Trouble::Refused { code, .. }) if code == "ObjectLockConfigurationNotFoundError" => Ok(false),
+            // Stores have several names for it.
+            Err(Trouble::Refused { status: 404, code, .. }) if code != "NoSuchBucket" => Ok(false),
             Err(trouble) => Err(trouble),
         }
     }
