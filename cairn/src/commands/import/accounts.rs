@@ -43,13 +43,40 @@ The command can be repeated: what is here already is left as it is.")]
     }
 }
 
-/// Returns what of an IAM export cannot be taken over, for the plan of a move.
+/// What the accounts of an export would be here, for the plan of a move.
+pub(super) struct PlannedAccounts {
+    pub(super) losses: Vec<Loss>,
+    /// What policies would allow beside what the source allows.
+    pub(super) wider: Vec<Wider>,
+}
+
+/// What a policy would allow beside what the source allows.
+#[derive(Serialize)]
+pub(super) struct Wider {
+    policy: String,
+    #[serde(flatten)]
+    difference: Difference,
+}
+
+impl Wider {
+    pub(super) fn text(&self) -> String {
+        let Difference { includes, actions, resources } = &self.difference;
+        let (policy, actions, resources) = (&self.policy, actions.join(", "), resources.join(", "));
+        format!("policy {policy} on {resources}: {includes} includes {actions}")
+    }
+}
+
+/// Translates the accounts of an export, and changes nothing.
 ///
 /// # Errors
 /// The archive cannot be read.
-#[expect(dead_code, reason = "the plan of a move will use it")]
-pub(super) fn losses_of_iam(zip: &str, root: Option<&str>) -> Result<Vec<Loss>, Failure> {
-    Ok(Wanted::new(&Iam::read(&archive::read(zip)?)?, root).losses)
+pub(super) fn planned(zip: &str, root: Option<&str>) -> Result<PlannedAccounts, Failure> {
+    let Wanted { policies, losses, .. } = Wanted::new(&Iam::read(&archive::read(zip)?)?, root);
+    let wider = policies.into_iter().flat_map(|(policy, about)| {
+        let differences = about.differences.wider.into_iter();
+        differences.map(move |difference| Wider { policy: policy.clone(), difference })
+    });
+    Ok(PlannedAccounts { losses, wider: wider.collect() })
 }
 
 /// What became of an account or a policy. In a dry run: what would become of it.

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::accounts::{self, Wider};
 use super::buckets::{SourceBucket, chosen, failure};
 use super::fitting::{bucket_loss, version_loss};
 use super::groups::{Detail, Groups};
 use super::loss::Loss;
+use super::settings::losses_of_settings;
 use super::signals::stop_flag;
 use super::source::{Entry, Source, Trouble, VersionRef};
 use crate::commands::macros::command;
@@ -45,6 +47,15 @@ command! {
         /// a bucket, without it all; may be given several times
         #[argh(option, arg_name = "bucket")]
         bucket: Vec<String>,
+        /// the archive that `mc admin cluster iam export` writes: names what of accounts and policies would not come
+        #[argh(option, arg_name = "zip")]
+        iam: Option<String>,
+        /// the access key of the source's root user, whose service accounts may do everything
+        #[argh(option, arg_name = "access-key")]
+        root: Option<String>,
+        /// the archive that `mc admin cluster bucket export` writes: names what of the settings of buckets would not come
+        #[argh(option, arg_name = "zip")]
+        settings: Option<String>,
     }
 }
 
@@ -73,8 +84,15 @@ struct Samples(Vec<(String, Entry)>);
 impl Plan {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
+        let (mut losses, mut wider) = (Vec::new(), Vec::new());
+        if let Some(zip) = &self.iam {
+            let accounts = accounts::planned(zip, self.root.as_deref())?;
+            (losses, wider) = (accounts.losses, accounts.wider);
+        }
+        if let Some(zip) = &self.settings {
+            losses.extend(losses_of_settings(zip)?);
+        }
         let source = Source::new(&self.from, WORKERS, stop_flag()?)?;
-        let mut losses = Vec::new();
         let mut failures = Vec::new();
         let mut found = Vec::new();
         let mut samples = Samples::default();
@@ -93,10 +111,11 @@ impl Plan {
             "source": self.from.url(),
             "buckets": found,
             "losses": losses,
+            "wider": wider,
             "failures": failures,
             "estimated_seconds": seconds,
         });
-        client.print(&body, || text(&found, &losses, &failures, seconds))?;
+        client.print(&body, || text(&found, &losses, &wider, &failures, seconds))?;
         match failures.len() as u64 {
             0 => Ok(()),
             count => Err(format!("{} could not be read", counted(count, "bucket")).into()),
@@ -238,7 +257,7 @@ fn estimate(source: &Source, samples: &Samples, found: &[Contents]) -> Result<u6
     Ok(at_rate(versions, read_objects).max(at_rate(bytes, read_bytes)))
 }
 
-fn text(found: &[Contents], losses: &[Loss], failures: &[Value], seconds: u64) -> String {
+fn text(found: &[Contents], losses: &[Loss], wider: &[Wider], failures: &[Value], seconds: u64) -> String {
     let mut text = String::new();
     for one in found {
         let mut rows = vec![
@@ -264,6 +283,10 @@ fn text(found: &[Contents], losses: &[Loss], failures: &[Value], seconds: u64) -
     }
     for loss in losses {
         text += &terminal::plain(&format!("will not come: {} {}: {}", loss.kind, loss.name, loss.reason));
+        text.push('\n');
+    }
+    for wider in wider {
+        text += &terminal::plain(&format!("will be allowed beside what it was: {}", wider.text()));
         text.push('\n');
     }
     for failed in failures {

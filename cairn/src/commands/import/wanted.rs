@@ -435,3 +435,99 @@ fn has_passed(time: &str) -> bool {
     let [time, now] = [time, &now].map(|time| time.get(..19).unwrap_or_default().to_owned());
     time <= now
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::import::archive::Files;
+
+    fn wanted(users: &Value, services: &Value, root: Option<&str>) -> Wanted {
+        let policies = json!({
+            "read": {"Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::photos/*"}]},
+            "readwrite": {"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::*"}]},
+        });
+        let documents = [
+            ("policies", &policies),
+            ("users", users),
+            ("svcaccts", services),
+            ("user_mappings", &json!({"alice": {"policy": "read"}})),
+            (
+                "groups",
+                &json!({"all": {"status": "enabled", "members": ["alice"]}, "off": {"status": "disabled", "members": ["alice"]}}),
+            ),
+            ("group_mappings", &json!({"off": {"policy": "readwrite"}})),
+        ];
+        let files: Files = documents
+            .into_iter()
+            .map(|(name, document)| (format!("iam-assets/{name}.json"), document.to_string().into_bytes()))
+            .collect();
+        let iam = Iam::read(&files).unwrap_or_else(|failure| panic!("{failure:?}"));
+        Wanted::new(&iam, root)
+    }
+
+    fn service(parent: &str, members: Value) -> Value {
+        let mut service = json!({"parent": parent, "secretKey": "a-secret-key", "status": "on", "sessionPolicy": null,
+            "claims": {"sa-policy": "inherited-policy"}});
+        service.as_object_mut().expect("an object").extend(members.as_object().expect("an object").clone());
+        service
+    }
+
+    /// Returns the name, whether it is enabled, and the policies of the account with this key.
+    fn account<'w>(wanted: &'w Wanted, key: &str) -> (&'w str, bool, &'w [String]) {
+        let found = wanted.accounts.iter().find(|account| account.access_key == key).expect(key);
+        (&found.name, found.is_enabled, &found.policies)
+    }
+
+    #[test]
+    fn service_accounts_have_the_rights_of_their_user_at_most() {
+        let users = json!({"alice": {"secretKey": "a-secret-key", "status": "enabled"}});
+        let session = json!({"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::photos/a/*"}]});
+        let services = json!({
+            "all-of-it": service("alice", json!({"name": "ci"})),
+            "restricted": service("alice", json!({"name": "ro", "sessionPolicy": session, "claims": {"sa-policy": "embedded-policy"}})),
+            "unknown": service("alice", json!({"claims": {"sa-policy": "embedded-policy"}})),
+            "of-nobody": service("gone", json!({})),
+            "expired": service("alice", json!({"expiration": "2020-01-01T00:00:00Z"})),
+        });
+        let wanted = wanted(&users, &services, None);
+        assert_eq!(account(&wanted, "all-of-it"), ("ci", true, &["read".to_owned()][..]));
+        assert_eq!(account(&wanted, "restricted"), ("ro", true, &["ro (session)".to_owned()][..]));
+        let statements = &wanted.policies["ro (session)"].statements;
+        assert_eq!(
+            (&*statements[0].actions, &*statements[0].resources),
+            (&["s3:GetObject".to_owned()][..], &["bucket:photos/a/*".to_owned()][..])
+        );
+        for key in ["unknown", "of-nobody"] {
+            assert_eq!(account(&wanted, key), (key, true, &[][..]));
+        }
+        let lost: Vec<_> = wanted.losses.iter().map(|loss| &*loss.name).collect();
+        assert_eq!(lost, ["expired", "of-nobody", "unknown"]);
+    }
+
+    #[test]
+    fn names_are_unique_and_a_disabled_user_disables_its_service_accounts() {
+        let users = json!({"alice": {"secretKey": "a-secret-key", "status": "disabled"}});
+        let services = json!({
+            "key-one": service("alice", json!({"name": "same"})),
+            "key-two": service("alice", json!({"name": "same"})),
+            "key-three": service("alice", json!({"name": "alice"})),
+            "key-four": service("alice", json!({"name": "key-one"})),
+            "key-five": service("alice", json!({"name": "schön"})),
+        });
+        let wanted = wanted(&users, &services, None);
+        for key in ["alice", "key-one", "key-two", "key-three", "key-four", "key-five"] {
+            assert_eq!(account(&wanted, key), (key, false, &["read".to_owned()][..]));
+        }
+        assert_eq!(wanted.losses, []);
+    }
+
+    #[test]
+    fn only_the_named_root_user_has_all_rights() {
+        let services = json!({"of-root": service("minioadmin", json!({}))});
+        let lost = |wanted: &Wanted| wanted.losses.iter().any(|loss| loss.name == "of-root");
+        let without = wanted(&json!({}), &services, None);
+        assert!(account(&without, "of-root").2.is_empty() && lost(&without));
+        let with = wanted(&json!({}), &services, Some("minioadmin"));
+        assert!(account(&with, "of-root").2 == [ROOT_POLICY] && !lost(&with));
+    }
+}

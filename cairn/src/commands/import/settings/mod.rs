@@ -49,7 +49,6 @@ The command can be repeated: what a bucket has here already stays as it is.")]
 ///
 /// # Errors
 /// The archive cannot be read.
-#[expect(dead_code, reason = "the plan of a move will use it")]
 pub(super) fn losses_of_settings(zip: &str) -> Result<Vec<Loss>, Failure> {
     Ok(Wanted::read(&archive::read(zip)?)?.losses)
 }
