@@ -59,15 +59,6 @@ pub(crate) const EVICTION_CANDIDATES_USED_MAX: usize = 16;
 pub(crate) const UNSIGNED_CANDIDATES_MAX: usize = 64;
 /// Time after which the response to an unsigned request has a rate. Before, it would be that of the client's first round trips.
 pub(crate) const UNSIGNED_RATE_PERIOD: Duration = Duration::from_secs(1);
-/// Unsigned requests that begin, or send a piece of a body, before an executor looks for new input: about 0.3 ms of work, by
-/// which they delay a signed request. Less would cost public reads of a few connections some of their rate.
-pub(crate) const TURNS_MAX: usize = 16;
-/// Pause between the turns of waiting unsigned requests: shorter than they take, so that a flood is answered as quickly.
-pub(crate) const TURN_PAUSE: Duration = Duration::from_micros(50);
-/// How long after a signed request unsigned ones take turns.
-pub(crate) const SIGNED_PERIOD: Duration = Duration::from_secs(1);
-/// How often [`TURNS_MAX`] unsigned requests need not wait.
-pub(crate) const TURN_PERIOD: Duration = Duration::from_millis(1);
 /// Connections that one executor may be asked to close before it has done so, which bounds by how many the limit on
 /// connections may be exceeded for a moment.
 pub(crate) const EVICTIONS_PENDING_MAX: usize = 64;

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::support::{HttpClient, PATIENCE, TestServer, pattern};
+use crate::support::{HttpClient, PATIENCE, TestServer};
 use cairn_net::Limits;
 
 /// Longer than a request takes on a busy machine.
@@ -92,54 +92,6 @@ fn unsigned_requests_that_send_slowly_make_room_too() {
         "it ended long before its timeout"
     );
     assert_eq!(server.unsigned_ended(), 1);
-}
-
-/// An executor answered everything that had come before it looked for new input. A thousand visitors who always ask again made
-/// each step of a signed request wait for all of them.
-#[test]
-fn a_signed_request_does_not_wait_for_a_flood_of_unsigned_ones() {
-    const FLOOD: usize = 300;
-    let server = TestServer::with(Limits::default(), 1);
-    let open = || {
-        let mut client = server.connect();
-        assert_eq!(client.get("/x").status, 200);
-        client
-    };
-    let (mut blocker, mut first, mut signed) = (open(), open(), open());
-    let mut flood: Vec<_> = (0..FLOOD).map(|_| open()).collect();
-    // All requests have come when the executor goes on, the signed one last. Another one shows that there are signed ones.
-    blocker.send("GET /block?2000 HTTP/1.1\r\nHost: h\r\n\r\n");
-    server.wait_for_calls(FLOOD + 4);
-    first.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n");
-    for visitor in &mut flood {
-        visitor.send("GET /visit?10 HTTP/1.1\r\nHost: h\r\n\r\n");
-    }
-    signed.send("GET /signed HTTP/1.1\r\nHost: h\r\n\r\n");
-    let log = server.exchanges(2 * FLOOD + 6);
-    let visits_before = log
-        .iter()
-        .take_while(|line| !line.starts_with("/signed "))
-        .filter(|line| line.starts_with("/visit "));
-    let count = visits_before.count();
-    assert!(count < FLOOD / 4, "{count} unsigned requests came first");
-    for visitor in &mut flood {
-        assert_eq!(visitor.answer().text().len(), 10);
-    }
-}
-
-/// A large body is sent in turns, too: its pieces do not wait for new input otherwise.
-#[test]
-fn bodies_of_unsigned_requests_are_sent_in_turns() {
-    let server = TestServer::with(Limits::default(), 1);
-    assert_eq!(server.connect().get("/signed").status, 200);
-    let mut visitors: Vec<_> = (0..50).map(|_| server.connect()).collect();
-    for visitor in &mut visitors {
-        visitor.send("GET /visit?1000000 HTTP/1.1\r\nHost: h\r\n\r\n");
-    }
-    for visitor in &mut visitors {
-        let body = visitor.answer().body;
-        assert!(body.len() == 1_000_000 && body.iter().zip(0..).all(|(byte, place)| *byte == pattern(place)));
-    }
 }
 
 #[test]

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from . import cairn_load
 from .aws_chunked import SIGNED, ChunkedUpload
-from .management import expect
 from .s3 import object_target
 from .server import LOOPBACK, Cairn
 from .sigv4 import UNSIGNED_PAYLOAD
@@ -29,8 +28,6 @@ from .wire import encode_head
 
 BUCKET = "hostile"
 LARGE_KEY, LARGE_BYTES = "large", 8 << 20
-# Below a prefix that everybody may read.
-PUBLIC, PUBLIC_BYTES = "public/", 4096
 DRIP_SECONDS = 1.0
 # Connections opened in one step before the existing ones are served.
 OPENED_AT_ONCE = 200
@@ -40,7 +37,6 @@ TURNED_AWAY_TIMES = 5
 # The other clients' load fills the cache. A small cache is full before the measurement begins.
 CACHE_BYTES = "8MiB"
 MIB = 1 << 20
-NICE_MAX = 19
 CHUNK_BYTES = 65_536
 # Linux: closing a socket with this SO_LINGER value resets the connection.
 RESET = struct.pack("ii", 1, 0)
@@ -59,8 +55,6 @@ class Attack:
     # Whether the attacker reads the responses.
     reads: bool = True
     receive_buffer_bytes: int | None = None
-    # Whether a connection sends its first bytes again as soon as the response has come.
-    repeats: bool = False
     # Whether connections are reset as soon as they are open, and opened again.
     resets: bool = False
     # The additional memory that the server may use, in MiB.
@@ -104,16 +98,6 @@ def large_get(store: Cairn, _number: int) -> bytes:
     return encode_head("GET", target, store.s3.signed_head("GET", target))
 
 
-def public_get(_store: Cairn, _number: int) -> bytes:
-    """Returns a GET of a small object that everybody may read."""
-    return f"GET /{BUCKET}/{PUBLIC}small HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-
-
-def large_public_get(_store: Cairn, _number: int) -> bytes:
-    """Returns a GET of a large object that everybody may read."""
-    return f"GET /{BUCKET}/{PUBLIC}large HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-
-
 def unsigned_upload(_store: Cairn, number: int) -> bytes:
     """Returns an anonymous upload."""
     return f"PUT /{BUCKET}/nobody-{number} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nx".encode()
@@ -139,8 +123,6 @@ ATTACKS = [
     Attack("slow uploads on one executor", 500, eager_upload, b"y", memory_mib_max=160, settings=ONE_EXECUTOR),
     Attack("more slow uploads than there is memory for", 2600, slow_upload, b"y", memory_mib_max=260, settings=ONE_EXECUTOR, ratio_max=float("inf"), seconds_min=12.0),
     Attack("readers that stop", 500, large_get, reads=False, receive_buffer_bytes=4096, memory_mib_max=320),
-    Attack("readers of a public object", 1000, public_get, repeats=True),
-    Attack("readers of a public object that stop", 1000, large_public_get, reads=False, receive_buffer_bytes=4096, memory_mib_max=640),
     Attack("idle connections", 10_000, nothing, memory_mib_max=160),
     Attack("a flood of connections", 200, nothing, resets=True),
     Attack(
@@ -156,21 +138,14 @@ class Crowd(threading.Thread):
     def __init__(self, attack: Attack, store: Cairn):
         super().__init__(daemon=True)
         self.attack, self.store = attack, store
-        self.opened = self.closed_by_server = self.answered = 0
+        self.opened = self.closed_by_server = 0
         self.stopping = threading.Event()
         self.standing = threading.Event()
         self.memory_kib_max = resident_kib(store)
         self._open: dict[int, socket.socket] = {}
-        # Bytes of the present response that have come, of attacks that repeat.
-        self._received: dict[int, int] = {}
-        self._response_bytes = 0
         self._poll = select.epoll()
 
     def run(self) -> None:
-        if self.attack.repeats:
-            # The attackers' work is not done by the server's machine.
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE_MAX)
-            self._response_bytes = self._measure_response()
         next_drip = time.monotonic() + DRIP_SECONDS
         while not self.stopping.is_set():
             self._fill()
@@ -187,15 +162,6 @@ class Crowd(threading.Thread):
         """Closes all connections and waits."""
         self.stopping.set()
         self.join()
-
-    def _measure_response(self) -> int:
-        """Returns the length of a response. All of them have the same."""
-        with self.store.s3.connect() as connection:
-            connection.send(self.attack.begin(self.store, 0).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-            whole = 0
-            while data := connection.sock.recv(CHUNK_BYTES):
-                whole += len(data)
-        return whole - len(b"connection: close\r\n")
 
     def _fill(self) -> None:
         for _ in range(min(OPENED_AT_ONCE, self.attack.connections - len(self._open))):
@@ -227,24 +193,13 @@ class Crowd(threading.Thread):
     def _look(self, seconds: float) -> None:
         for number, _ in self._poll.poll(seconds, 1000):
             try:
-                data = self._open[number].recv(65536)
-                if not data:
+                if not self._open[number].recv(65536):
                     raise ConnectionResetError
-                if self.attack.repeats:
-                    self._repeat(number, len(data))
             except BlockingIOError:
                 pass
             except OSError:
                 self._close(number)
                 self.closed_by_server += 1
-
-    def _repeat(self, number: int, count: int) -> None:
-        received = self._received.get(number, 0) + count
-        if received >= self._response_bytes:
-            received -= self._response_bytes
-            self.answered += 1
-            self._open[number].send(self.attack.begin(self.store, number))
-        self._received[number] = received
 
     def _drip(self) -> None:
         if not self.attack.drip:
@@ -257,7 +212,6 @@ class Crowd(threading.Thread):
 
     def _close(self, number: int) -> None:
         sock = self._open.pop(number)
-        self._received.pop(number, None)
         self._poll.unregister(sock)
         sock.close()
 
@@ -317,7 +271,6 @@ class Result:
     attacked: Served
     opened: int
     closed_by_server: int
-    answered: int
     memory_mib: float
 
     @property
@@ -337,7 +290,7 @@ class Result:
     def line(self) -> str:
         """Returns a line for the report."""
         return (
-            f"{self.attack.name:44} {self.opened:7} opened {self.closed_by_server:7} closed {self.answered:7} answered  +{self.memory_mib:4.0f} MiB  "
+            f"{self.attack.name:44} {self.opened:7} opened {self.closed_by_server:7} closed  +{self.memory_mib:4.0f} MiB  "
             f"p99 {self.quiet.p99_ms:7.2f} -> {self.attacked.p99_ms:7.2f} ms  x{self.ratio:.2f}  "
             + ("ok" if not self.problems() else "; ".join(self.problems()))
         )
@@ -352,9 +305,7 @@ def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
     store.start(limit)
     try:
         store.s3.create_bucket(BUCKET)
-        for key, size in ((LARGE_KEY, LARGE_BYTES), (f"{PUBLIC}small", PUBLIC_BYTES), (f"{PUBLIC}large", LARGE_BYTES)):
-            store.s3.put(BUCKET, key, os.urandom(size))
-        expect(store.admin.put(f"/buckets/{BUCKET}/public-access", {"rules": [{"prefix": PUBLIC}]}), 200)
+        store.s3.put(BUCKET, LARGE_KEY, os.urandom(LARGE_BYTES))
         yield store
         assert store.running(), store.output()[-3000:]
         assert "panicked" not in store.output() and not store.leaked_secrets()
@@ -390,7 +341,7 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
     crowd.stop()
     wait_served(store)
     memory = (max(crowd.memory_kib_max, before) - before) / 1024
-    return Result(attack, quiet, attacked, crowd.opened, crowd.closed_by_server, crowd.answered, memory)
+    return Result(attack, quiet, attacked, crowd.opened, crowd.closed_by_server, memory)
 
 
 def wait_for_load(store: Cairn) -> None:

@@ -18,7 +18,6 @@ use crate::metrics::ExecutorMetrics;
 use crate::transport::timeouts::TimeoutRegistry;
 use crate::transport::tls::Tls;
 use crate::transport::tls::session::TlsReadBuffer;
-use crate::transport::turns::Turns;
 
 /// Buffers for response heads that are kept for later responses. More are in use only while clients are slow.
 const HEAD_BUFFERS_MAX: usize = 16;
@@ -43,8 +42,6 @@ pub(crate) struct PortContext<S> {
     pub(crate) timeouts: TimeoutRegistry,
     /// The unsigned requests of the port on all executors.
     pub(crate) unsigned: UnsignedRequests,
-    /// Turns of these on this executor.
-    pub(crate) turns: Turns,
     cached_now: Cell<Instant>,
     /// When the timeouts were checked last.
     checked_at: Cell<Instant>,
@@ -79,7 +76,6 @@ impl<S> PortContext<S> {
             tls_read_buffer: Rc::new(RefCell::new(tls_read_buffer)),
             timeouts: TimeoutRegistry::default(),
             unsigned,
-            turns: Turns::new(now),
             cached_now: Cell::new(now),
             checked_at: Cell::new(now),
             date: Cell::new(http_date(seconds)),

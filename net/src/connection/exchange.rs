@@ -18,7 +18,7 @@ use crate::service::interface::{
 use crate::service::request_body::{BodyState, RequestBody};
 use crate::transport::timeouts::WaitEnd;
 use crate::transport::tls::Tls;
-use crate::transport::wire::{Unsigned, Wire};
+use crate::transport::wire::Wire;
 
 /// What happens to the connection after an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,8 +29,7 @@ pub(crate) enum AfterExchange {
     Close(Close),
 }
 
-/// Answers one request. One that nobody has signed waits for its turn, and may have to make room for another one; then its
-/// connection is cut.
+/// Answers one request. One that nobody has signed may have to make room for another one; then its connection is cut.
 pub(crate) async fn exchange<S: Service>(
     context: &PortContext<S>,
     wire: &mut Wire,
@@ -40,7 +39,6 @@ pub(crate) async fn exchange<S: Service>(
         // Boxed, so that connections with signed requests do not hold room for it.
         return Box::pin(exchange_unsigned(context, wire, request)).await;
     }
-    context.turns.note_signed(request.started);
     exchange_any(context, wire, request).await
 }
 
@@ -54,7 +52,7 @@ async fn exchange_unsigned<S: Service>(
         context.metrics.unsigned_ended.add(1);
     }
     let timeout = Rc::clone(wire.timeout());
-    wire.set_unsigned(Some(Unsigned { sent: Arc::clone(&unsigned.sent), turns: context.turns.clone() }));
+    wire.count_in(Some(Arc::clone(&unsigned.sent)));
     // The service may be writing to the store. So it is not dropped, but waits for the client no longer.
     let make_room = async {
         if (&mut unsigned.end).await.is_ok() {
@@ -62,12 +60,8 @@ async fn exchange_unsigned<S: Service>(
         }
         std::future::pending().await
     };
-    let answer = async {
-        wire.take_turn().await;
-        exchange_any(context, wire, request).await
-    };
-    let after = futures_lite::future::or(answer, make_room).await;
-    wire.set_unsigned(None);
+    let after = futures_lite::future::or(exchange_any(context, wire, request), make_room).await;
+    wire.count_in(None);
     after
 }
 

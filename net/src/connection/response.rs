@@ -119,7 +119,6 @@ async fn stream_body(
         }
         unsent_head = &[];
         remaining -= count;
-        wire.take_turn().await;
         glommio::yield_if_needed().await;
     }
     if unsent_head.is_empty() {
@@ -183,7 +182,6 @@ async fn chunked_body(
         }
         buffer.clear();
         is_first = false;
-        wire.take_turn().await;
         glommio::yield_if_needed().await;
     }
 }

@@ -4,5 +4,4 @@ pub(crate) mod read_buffer;
 pub(crate) mod socket;
 pub(crate) mod timeouts;
 pub(crate) mod tls;
-pub(crate) mod turns;
 pub(crate) mod wire;

@@ -19,7 +19,6 @@ use crate::transport::read_buffer::ReadBuffer;
 use crate::transport::socket::Socket;
 use crate::transport::timeouts::{TimeoutHandle, TransferTimeout, WaitEnd, WaitKind};
 use crate::transport::tls::session::{Session, poll_send, send_without_waiting};
-use crate::transport::turns::Turns;
 
 /// Why a read or write failed.
 #[derive(Debug)]
@@ -46,43 +45,28 @@ pub(crate) struct Wire {
     session: Option<Box<Session>>,
     timeout: Rc<TimeoutHandle>,
     read_buffer: ReadBuffer,
-    /// What is so while an unsigned request is answered.
-    unsigned: Option<Unsigned>,
-}
-
-/// What the answer to an unsigned request takes into account.
-#[derive(Debug)]
-pub(crate) struct Unsigned {
-    /// Where the bytes of the response are counted.
-    pub(crate) sent: Arc<AtomicU64>,
-    pub(crate) turns: Turns,
+    /// Where the bytes of an unsigned request's response are counted.
+    progress: Option<Arc<AtomicU64>>,
 }
 
 impl Wire {
     pub(crate) const fn new(socket: Socket, timeout: Rc<TimeoutHandle>) -> Self {
-        Self { socket, session: None, timeout, read_buffer: ReadBuffer::new(), unsigned: None }
+        Self { socket, session: None, timeout, read_buffer: ReadBuffer::new(), progress: None }
     }
 
     pub(crate) fn timeout(&self) -> &Rc<TimeoutHandle> {
         &self.timeout
     }
 
-    /// Says whether an unsigned request is answered from now on.
-    pub(crate) fn set_unsigned(&mut self, unsigned: Option<Unsigned>) {
-        self.unsigned = unsigned;
-    }
-
-    /// Waits for the next turn of an unsigned request. A signed one does not wait.
-    pub(crate) async fn take_turn(&self) {
-        if let Some(unsigned) = &self.unsigned {
-            unsigned.turns.take(Instant::now()).await;
-        }
+    /// Counts the bytes that are handed to the socket from now on in `progress` too.
+    pub(crate) fn count_in(&mut self, progress: Option<Arc<AtomicU64>>) {
+        self.progress = progress;
     }
 
     fn note_written(&self, count: usize, written: &mut u64) {
         *written += u64_of(count);
-        if let Some(unsigned) = &self.unsigned {
-            unsigned.sent.fetch_add(u64_of(count), Ordering::Relaxed);
+        if let Some(progress) = &self.progress {
+            progress.fetch_add(u64_of(count), Ordering::Relaxed);
         }
     }
 
