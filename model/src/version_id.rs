@@ -34,7 +34,7 @@ pub struct ImportedId {
     length: u8,
 }
 
-/// The id of a multipart upload, unique in a store. Its text is 16 lower-case hexadecimal digits.
+/// The id of a multipart upload, unique in a store. Its text is `u` and 16 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct UploadId(pub u64);
 
@@ -142,10 +142,14 @@ impl ImportedId {
 }
 
 impl UploadId {
-    /// Parses the text of an id. Returns `None` when it is malformed.
+    /// Begins the text. Some clients (minio-js) take a text of digits for a number, and lose the zeros in front.
+    const PREFIX: &str = "u";
+
+    /// Parses the text of an id, also without the prefix, as clients have it whose upload began before there was one. Returns
+    /// `None` when it is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        parse(text).map(Self)
+        parse(text.strip_prefix(Self::PREFIX).unwrap_or(text)).map(Self)
     }
 }
 
@@ -191,7 +195,7 @@ impl fmt::Display for VersionId {
 
 impl fmt::Display for UploadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:0DIGITS$x}", self.0)
+        write!(f, "{}{:0DIGITS$x}", Self::PREFIX, self.0)
     }
 }
 
@@ -224,6 +228,8 @@ mod tests {
             assert_eq!(VersionName::parse(&name.to_string()), Some(name));
         }
         assert_eq!(VersionId(10).to_string(), "000000000000000a");
+        assert_eq!(UploadId(10).to_string(), "u000000000000000a");
+        assert_eq!(UploadId::parse("000000000000000a"), Some(UploadId(10)));
         assert_eq!(VersionName::parse(&VersionName::Null.to_string()), Some(VersionName::Null));
     }
 
@@ -232,9 +238,15 @@ mod tests {
         for text in ["", "a/b", "é", "a b", "\n", &"x".repeat(65)] {
             assert_eq!(VersionName::parse(text), None, "{text}");
         }
-        for text in
-            ["0", "00000000000000000", "000000000000000A", "+00000000000000a", "NULL", "000000000000000g"]
-        {
+        for text in [
+            "0",
+            "00000000000000000",
+            "000000000000000A",
+            "+00000000000000a",
+            "NULL",
+            "000000000000000g",
+            "uu00000000000000a",
+        ] {
             assert_eq!((VersionId::parse(text), UploadId::parse(text)), (None, None), "{text}");
             assert!(!VersionName::parse(text).is_some_and(|name| name.is_expected()), "{text}");
         }

@@ -240,7 +240,7 @@ mod tests {
         for (name, value) in [
             ("Bucket", "photos"),
             ("NextKeyMarker", "d%20e"),
-            ("NextUploadIdMarker", "000000000000000b"),
+            ("NextUploadIdMarker", "u000000000000000b"),
             ("MaxUploads", "2"),
             ("IsTruncated", "true"),
             ("Delimiter", "/"),
@@ -250,7 +250,7 @@ mod tests {
         let upload = root.child("Upload").expect("one");
         for (name, value) in [
             ("Key", "a%20b"),
-            ("UploadId", "000000000000000a"),
+            ("UploadId", "u000000000000000a"),
             ("Initiated", "1994-11-06T08:49:37.000Z"),
             ("ChecksumAlgorithm", "SHA256"),
             ("ChecksumType", "COMPOSITE"),

@@ -135,7 +135,7 @@ mod tests {
             ("Bucket", "photos"),
             ("Key", "a%20b"),
             ("EncodingType", "url"),
-            ("UploadId", "000000000000000a"),
+            ("UploadId", "u000000000000000a"),
             ("PartNumberMarker", "6"),
             ("NextPartNumberMarker", "7"),
             ("MaxParts", "1"),

@@ -358,3 +358,15 @@ def test_listing_uploads_of_an_object_is_refused(s3: S3, bucket: str):
     s3.put(bucket, "k", b"stays")
     assert_error(s3.get(bucket, "k", query="uploads"), 400, "InvalidRequest")
     assert s3.get(bucket, "k").body == b"stays"
+
+
+def test_upload_ids_cannot_be_taken_for_numbers(boto: BaseClient, bucket: str):
+    """minio-js read `0000000000000101` as 101, and found no such upload. Ids without the letter in front are still accepted."""
+    upload = Upload(boto, bucket, "k")
+    given = upload.names["UploadId"]
+    assert given.startswith("u") and not given.isdigit()
+    upload.send(1, b"content")
+    before = upload.names | {"UploadId": given.removeprefix("u")}
+    assert len(boto.list_parts(**before)["Parts"]) == 1
+    upload.complete()
+    assert boto.get_object(Bucket=bucket, Key="k")["Body"].read() == b"content"
