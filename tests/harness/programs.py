@@ -15,9 +15,11 @@ JARS = REPOSITORY / "tests/.tools"
 # The programs of the compatibility matrix, which make one call for each line of JSON.
 MATRIX_PROGRAMS = {
     "javascript": ["node", str(REPOSITORY / "tests/clients/javascript/calls.mjs")],
+    "minio-js": ["node", str(REPOSITORY / "tests/clients/javascript/minio.mjs")],
     "go": [*SDK_PROGRAMS["go"], "calls"],
     "java": ["java", "-cp", f"{JARS}/java:{JARS}/java/*", "Calls"],
     "hadoop": ["java", "-cp", f"{JARS}/hadoop:{JARS}/hadoop/*", "HadoopCalls"],
+    "iceberg": ["java", "-cp", f"{JARS}/iceberg:{JARS}/iceberg/*", "IcebergCalls"],
     "rust": [str(TOOLS / "rust-client")],
     "ruby": ["ruby", str(REPOSITORY / "tests/clients/ruby/calls.rb")],
 }

@@ -60,7 +60,7 @@ def virtual_environment(name: str, link: Path, *requirements: Path) -> None:
 
 
 def javascript() -> None:
-    """The AWS SDK for JavaScript, axe-core (accessibility) and Biome (format and lint), as the lock file says."""
+    """The AWS SDK and MinIO's client for JavaScript, axe-core (accessibility) and Biome, as the lock file says."""
     need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript, axe-core and Biome")
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").split(".")[0]) < 20:
@@ -106,10 +106,11 @@ def clients() -> None:
     go_program(CLIENTS / "registry", {"registry": "github.com/distribution/distribution/v3/cmd/registry"})
     go_program(CLIENTS / "opentofu", {"tofu": "github.com/opentofu/opentofu/cmd/tofu"})
     rust_program(CLIENTS / "rust", "rust-client")
-    need("mvn", "Maven, for the AWS SDK for Java and Hadoop; Debian calls the package maven")
+    need("mvn", "Maven, for the AWS SDK for Java, Hadoop and Iceberg; Debian calls the package maven")
     need("javac", "a Java development kit, version 17 or later; Debian calls the package default-jdk-headless")
     java_program(CLIENTS / "java", "Calls.java")
     java_program(CLIENTS / "hadoop", "HadoopCalls.java")
+    java_program(CLIENTS / "iceberg", "IcebergCalls.java")
 
 
 def rust_program(package: Path, name: str) -> None:

@@ -7,6 +7,13 @@ from harness.server import REPOSITORY
 OFFERED = ("objects", "large", "stream", "ranges", "lists", "delete", "batch", "copy")
 
 
+def trusting(workspace: Workspace) -> dict[str, str]:
+    """The environment in which Java trusts the server's authority."""
+    store = workspace.folder / "trusted.p12"
+    workspace.run("keytool", "-importcert", "-noprompt", "-alias", "a", "-file", workspace.server.authority, "-keystore", store, "-storepass", "changeit")
+    return {"JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=changeit"}
+
+
 class Hadoop(Sdk):
     """The file system of Hadoop and Spark over the AWS SDK for Java."""
 
@@ -23,9 +30,7 @@ class Hadoop(Sdk):
         return operation in OFFERED
 
     def __init__(self, workspace: Workspace):
-        store = workspace.folder / "trusted.p12"
-        workspace.run("keytool", "-importcert", "-noprompt", "-alias", "a", "-file", workspace.server.authority, "-keystore", store, "-storepass", "changeit")
-        workspace.environment["JAVA_TOOL_OPTIONS"] = f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=changeit"
+        workspace.environment |= trusting(workspace)
         super().__init__(workspace)
 
     def remove_many(self, bucket: str, prefix: str, keys: list[str]) -> None:

@@ -198,3 +198,14 @@ class Ruby(Sdk):
     @classmethod
     def version(cls, run) -> str:
         return run("ruby", "-e", "require 'aws-sdk-s3'; print Aws::S3::GEM_VERSION")
+
+
+class MinioJs(Sdk):
+    """MinIO's client for JavaScript, which signs by itself."""
+
+    title = "minio-js"
+    language = "minio-js"
+
+    @classmethod
+    def version(cls, run) -> str:
+        return json.loads((REPOSITORY / "tests/clients/javascript/node_modules/minio/package.json").read_text())["version"]

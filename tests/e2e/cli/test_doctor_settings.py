@@ -22,7 +22,7 @@ ROWS = {
     "aws-cli": ["AWS CLI, version 1", "AWS CLI, version 2"], "boto3": ["boto3"], "javascript": ["AWS SDK for JavaScript"], "go": ["AWS SDK for Go v2"],
     "java": ["AWS SDK for Java"], "rust": ["AWS SDK for Rust"], "rclone": ["rclone"], "s3fs": ["s3fs-fuse"], "obstore": ["obstore"],
     "pyarrow": ["PyArrow (AWS SDK for C++)"], "hadoop": ["Hadoop S3A"], "barman": ["Barman (barman-cloud)"], "pgbackrest": ["pgBackRest"], "django": ["django-storages"],
-    "iceberg": ["PyIceberg"], "rails": ["AWS SDK for Ruby"],
+    "iceberg": ["PyIceberg", "Iceberg (Java, S3FileIO)"], "rails": ["AWS SDK for Ruby"],
 }
 # Libraries that hand their settings to boto3, for which the doctor prints them.
 BUILT_ON_OTHERS = {"smart_open"}
