@@ -1,7 +1,8 @@
 //! Verifications of stored content, and their signed proofs.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::text::{Time, text};
@@ -48,7 +49,16 @@ pub struct Proof {
 #[serde(deny_unknown_fields)]
 pub struct SignImportReport {
     /// Numbers must be whole.
+    #[serde(deserialize_with = "object")]
     pub report: Map<String, Value>,
+}
+
+/// Reads an object. `Map` alone would take null for an empty one.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Object(members) => Ok(members),
+        _ => Err(D::Error::custom("expected an object")),
+    }
 }
 
 /// A signed report.

@@ -193,13 +193,15 @@ pub(crate) fn list_deleted(
             merge.skip_to(&next)?;
             continue;
         }
-        if let Some(object) = hidden {
+        if let Some((object, lowest)) = hidden {
+            let deletion = lowest.unwrap_or(marker);
             page.objects.push(DeletedObject {
                 key: text(&key)?,
                 size: object.size,
                 version: object.version_name(),
                 marker: marker.version_name(),
-                deleted_at: marker.last_modified,
+                first_marker: deletion.version_name(),
+                deleted_at: deletion.last_modified,
             });
         }
         position = Some(ListPosition::AfterKey(key));
@@ -254,13 +256,14 @@ pub(crate) fn list_changed(
     Ok(page)
 }
 
-/// Returns the newest object below the delete marker with this encoded key.
+/// Returns the newest object below the delete marker with this encoded key, and the marker directly above it, if that is
+/// another one.
 fn hidden_object(
     versions: &VersionsOfKey<'_>,
     marker: &[u8],
     lookups: &mut usize,
-) -> Result<Option<RecordHead>, EngineError> {
-    let mut above = marker.to_vec();
+) -> Result<Option<(RecordHead, Option<RecordHead>)>, EngineError> {
+    let (mut above, mut lowest) = (marker.to_vec(), None);
     for _ in 0..MARKERS_MAX {
         *lookups += 1;
         let Some((key, record)) = versions.at_or_after(&[&above[..], &[0]].concat())? else {
@@ -268,9 +271,9 @@ fn hidden_object(
         };
         let head = RecordHead::decode(record.version, record.body)?;
         if !head.is_delete_marker {
-            return Ok(Some(head));
+            return Ok(Some((head, lowest)));
         }
-        above = key.to_vec();
+        (above, lowest) = (key.to_vec(), Some(head));
     }
     Ok(None)
 }

@@ -363,7 +363,9 @@ pub struct DeletedObject {
     pub version: VersionName,
     /// The newest delete marker.
     pub marker: VersionName,
-    /// When the newest delete marker was written.
+    /// The delete marker that deleted the object: the one directly above it.
+    pub first_marker: VersionName,
+    /// When that one was written.
     pub deleted_at: Timestamp,
 }
 

@@ -7,6 +7,7 @@ import pytest
 from harness.cli import Cli
 from harness.management import Management, expect, expect_refusal
 from harness.s3 import S3, object_target
+from harness.server import Cairn
 from harness.wait import until
 
 
@@ -21,7 +22,7 @@ def moment(admin: Management, bucket: str) -> str:
     """Returns a time after all changes so far: that of a version that nothing else is concerned with. What follows is later."""
     record = admin.put(f"/buckets/{bucket}/object/zz-clock", data=b"")
     time = expect(record, 201)["last_modified"]
-    until("the clock to go on", lambda: expect(admin.put(f"/buckets/{bucket}/object/zz-clock", data=b""), 201)["last_modified"] > time)
+    until(lambda: expect(admin.put(f"/buckets/{bucket}/object/zz-clock", data=b""), 201)["last_modified"] > time, "the clock to go on")
     return time
 
 
@@ -93,7 +94,7 @@ def test_deleted_objects_are_listed_and_come_back(admin: Management, s3: S3, ver
     assert expect(admin.post(f"/buckets/{versioned}/undelete", {"prefix": ""}), 200)["undeleted"] == 1
     now = at(admin, versioned)
     assert (now["docs/b"], now["pics/x"]) == (then["docs/b"], then["pics/x"])
-    events = expect(admin.get("/events", params={"bucket": versioned, "types": "object.restored"}), 200)["events"]
+    events = expect(admin.get("/events", params={"bucket": versioned, "type": "object.restored"}), 200)["events"]
     assert [event["object"] for event in events] == ["pics/x", "docs/b"]
     assert expect(admin.get(f"/buckets/{versioned}/deleted-objects"), 200)["objects"] == []
     assert expect(admin.get("/storage/inspect"), 200)["findings"] == []
@@ -135,7 +136,7 @@ def test_quotas_hold(admin: Management, s3: S3, versioned: str):
     s3.put(versioned, "small", b"x")
     s3.request("DELETE", object_target(versioned, "large"))
     s3.request("DELETE", object_target(versioned, "small"))
-    expect(admin.put(f"/buckets/{versioned}/quota", {"max_bytes": 1000, "max_objects": None}), 200)
+    expect(admin.put(f"/buckets/{versioned}/quota", {"quota": {"bytes": {"mode": "limit", "bytes": 1000}, "objects": {"mode": "unlimited"}}}), 200)
     assert expect(admin.post(f"/buckets/{versioned}/undelete", {"prefix": ""}), 200) == {
         "complete": True, "undeleted": 1, "skipped": 0, "failed": 1,
     }
@@ -151,8 +152,9 @@ def test_buckets_without_versions_have_no_past(admin: Management, s3: S3, bucket
     expect_refusal(admin.post(f"/buckets/{bucket}/restore", {"at": time}), 409, "INVALID_BUCKET_STATE")
 
 
-def test_the_commands(cli: Cli, admin: Management, s3: S3, bucket: str, tmp_path: Path):
+def test_the_commands(store: Cairn, admin: Management, s3: S3, bucket: str, tmp_path: Path):
     """protect, ls, get and stat at a moment, undelete, and restore with the line that undoes it."""
+    cli = Cli(store.management, store.secrets.system_token)
     for _ in range(2):
         assert "30 days" in cli.text("bucket", "protect", bucket, "--days", "30")
     assert len(expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]) == 1
@@ -166,9 +168,9 @@ def test_the_commands(cli: Cli, admin: Management, s3: S3, bucket: str, tmp_path
     assert "is not deleted" in cli.fails("object", "undelete", f"{bucket}/docs/b")
     assert "undeleted 1 object" in cli.text("object", "undelete", bucket, "--recursive", "--since", "1h")
     trial = cli.text("bucket", "restore", bucket, "--at", time, "--prefix", "docs/", "--dry-run")
-    assert trial.splitlines()[0] == "would restore 1 object (6 bytes), delete 1, leave 2"
+    assert trial.splitlines()[0] == "would restore 1 object (6 B), delete 1, leave 2"
     done = cli.text("bucket", "restore", bucket, "--at", time, "--prefix", "docs/").splitlines()
-    assert done[0] == "restored 1 object (6 bytes), deleted 1, left 2"
+    assert done[0] == "restored 1 object (6 B), deleted 1, left 2"
     undo = done[1].removeprefix("undo with: cairn ").split()
     cli.text(*undo)
     assert at(admin, bucket)["docs/new"] == now["docs/new"]

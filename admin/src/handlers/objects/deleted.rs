@@ -16,7 +16,7 @@ use futures_lite::future::yield_now;
 use http::StatusCode;
 
 use super::list::{common_prefixes, list_parameters};
-use super::moment::require_versions;
+use super::moment::{check_prefix, require_versions};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::{LIST_ENTRIES_MAX, LIST_YIELD_ENTRIES, RUN_KEYS_MAX};
@@ -71,7 +71,7 @@ fn deleted_by(
     let events = engine.store().events(&query)?.events.into_iter();
     let mut of_marker = events.filter(|event| {
         let object = event.object.as_ref();
-        object.is_some_and(|object| object.key == deleted.key && object.version == Some(deleted.marker))
+        object.is_some_and(|object| object.key == deleted.key && object.version == Some(deleted.first_marker))
     });
     Ok(of_marker.next().map(|event| event.principal).filter(|principal| !principal.is_empty()))
 }
@@ -81,6 +81,7 @@ pub(crate) async fn undelete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
     call.no_parameters()?;
     let bucket = call.bucket()?;
     let Undelete { keys, prefix, deleted_since } = call.json().await?;
+    prefix.as_deref().map(check_prefix).transpose()?;
     require_versions(&bucket)?;
     let since = deleted_since.map(|text| parse_rfc3339_millis(&text).map(Timestamp));
     let since = since

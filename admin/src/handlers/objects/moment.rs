@@ -1,7 +1,7 @@
 //! The parameter `at`: objects as they were at a moment.
 
 use cairn_engine::{Bucket, Versioning};
-use cairn_model::Timestamp;
+use cairn_model::{OBJECT_KEY_BYTES_MAX, Timestamp};
 
 use super::object_ref::ObjectRef;
 use crate::call::Call;
@@ -19,6 +19,17 @@ pub(crate) fn require_versions(bucket: &Bucket) -> Result<(), AdminError> {
     if bucket.versioning() == Versioning::Unversioned {
         let message = "the bucket never had versioning: what was overwritten or deleted is not kept";
         return Err(AdminError::InvalidBucketState(message));
+    }
+    Ok(())
+}
+
+/// Refuses a prefix that is longer than described.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub(crate) fn check_prefix(prefix: &str) -> Result<(), AdminError> {
+    if prefix.chars().count() > OBJECT_KEY_BYTES_MAX {
+        return Err(AdminError::invalid(format!("prefix: has more than {OBJECT_KEY_BYTES_MAX} characters")));
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use futures_lite::future::yield_now;
 use http::StatusCode;
 
 use super::copy::copy_version;
-use super::moment::require_versions;
+use super::moment::{check_prefix, require_versions};
 use super::new_version::Destination;
 use super::object_ref::ObjectRef;
 use crate::call::Call;
@@ -41,6 +41,7 @@ pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, Admi
     call.no_parameters()?;
     let bucket = call.bucket()?;
     let RestoreBucket { at, prefix, dry_run } = call.json().await?;
+    check_prefix(&prefix)?;
     require_versions(&bucket)?;
     let at = parse_rfc3339_millis(&at)
         .map(Timestamp)

@@ -47,19 +47,18 @@ impl Undelete {
             }
         };
         let done = send(&client, &self.object.bucket, &body)?;
+        if !self.recursive && done.undeleted + done.failed == 0 {
+            let text = "nothing was undeleted: the object is not deleted, or none of its versions is left";
+            return Err(text.into());
+        }
         let shown = json!({"undeleted": done.undeleted, "skipped": done.skipped, "failed": done.failed});
         client.print(&shown, || lines(&format!("undeleted {}\n", counted(done.undeleted, "object"))))?;
-        match (done.failed, self.recursive, done.undeleted) {
-            (0, false, 0) => {
-                Err("nothing was undeleted: the object is not deleted, or none of its versions is left"
-                    .into())
+        match done.failed {
+            0 => Ok(()),
+            failed => {
+                let which = counted(failed, "object");
+                Err(format!("{which} could not be undeleted; the log of the server says why").into())
             }
-            (0, ..) => Ok(()),
-            (failed, ..) => Err(format!(
-                "{} could not be undeleted; the log of the server says why",
-                counted(failed, "object")
-            )
-            .into()),
         }
     }
 }
