@@ -11,8 +11,8 @@ use crate::text::{EntityTag, Id, UploadId};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginImport {
-    /// Where the versions come from, for the audit trail: an address without credentials.
-    #[schemars(length(min = 1, max = 1024))]
+    /// Where the versions come from, for the audit trail: an address without credentials, in ASCII.
+    #[schemars(length(min = 1, max = 1024), extend("pattern" = "^[!-~]+$"))]
     pub source: String,
     /// Whether storage events are written for the versions.
     #[serde(default)]

@@ -50,9 +50,12 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let bucket = call.bucket()?;
     let BeginImport { source, events } = call.json().await?;
-    if source.is_empty() || source.len() > SOURCE_BYTES_MAX || source.chars().any(char::is_control) {
+    if source.is_empty()
+        || source.len() > SOURCE_BYTES_MAX
+        || !source.bytes().all(|byte| byte.is_ascii_graphic())
+    {
         let message =
-            format!("source: must be 1 to {SOURCE_BYTES_MAX} bytes of text without control characters");
+            format!("source: must be 1 to {SOURCE_BYTES_MAX} printable ASCII characters without spaces");
         return Err(AdminError::invalid(message));
     }
     let id = call.context.imports.begin(&bucket, events)?;
