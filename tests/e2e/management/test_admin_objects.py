@@ -402,7 +402,7 @@ def test_version_pages_are_complete_and_sorted(admin: Management, bucket: str):
         assert found == every
     assert expect(admin.get(path, params={"key_marker": "a"}), 200)["versions"] == every[3:]
     assert expect(admin.get(path, params={"prefix": "b"}), 200)["versions"] == every[3:6]
-    for wrong in ({"version_id_marker": "null"}, {"key_marker": "a", "version_id_marker": "x"}, {"key_marker": "a", "version_id_marker": ""}):
+    for wrong in ({"version_id_marker": "null"}, {"key_marker": "a", "version_id_marker": "a/b"}, {"key_marker": "a", "version_id_marker": ""}):
         expect_refusal(admin.get(path, params=wrong), 400, "INVALID_REQUEST")
 
 
