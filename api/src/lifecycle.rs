@@ -101,6 +101,22 @@ pub struct LifecycleRule {
     pub status: LifecycleRuleStatus,
 }
 
+/// The members that a client sets.
+impl From<LifecycleRule> for SetLifecycleRule {
+    fn from(rule: LifecycleRule) -> Self {
+        Self {
+            prefix: rule.prefix,
+            tags: Some(rule.tags),
+            expiration: rule.expiration,
+            noncurrent_version_expiration: rule.noncurrent_version_expiration,
+            newer_noncurrent_versions: Some(rule.newer_noncurrent_versions),
+            expired_delete_markers: Some(rule.expired_delete_markers),
+            abort_incomplete_multipart_upload: rule.abort_incomplete_multipart_upload,
+            enabled: Some(rule.enabled),
+        }
+    }
+}
+
 /// The lifecycle rules of a bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LifecycleRuleList {

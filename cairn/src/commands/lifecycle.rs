@@ -243,16 +243,7 @@ fn existing(client: &Client, bucket: &str, id: &str) -> Result<SetLifecycleRule,
     }
     let found = list.rules.into_iter().find(|rule| *rule.id == *id);
     let rule = found.ok_or_else(|| format!("bucket {bucket} has no lifecycle rule {id}"))?;
-    Ok(SetLifecycleRule {
-        prefix: rule.prefix,
-        tags: Some(rule.tags),
-        expiration: rule.expiration,
-        noncurrent_version_expiration: rule.noncurrent_version_expiration,
-        newer_noncurrent_versions: Some(rule.newer_noncurrent_versions),
-        expired_delete_markers: Some(rule.expired_delete_markers),
-        abort_incomplete_multipart_upload: rule.abort_incomplete_multipart_upload,
-        enabled: Some(rule.enabled),
-    })
+    Ok(rule.into())
 }
 
 impl List {

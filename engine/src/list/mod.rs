@@ -51,6 +51,17 @@ fn merge<'t>(
     Merge::new(txns.iter().zip(tables), start, prefix)
 }
 
+/// Where a page begins, if anything can follow.
+fn start_of(bucket: u64, list: &ListObjects<'_>) -> Option<Vec<u8>> {
+    let prefix = keys::prefix_of(bucket, list.prefix);
+    let start = match &list.after {
+        None => Some(prefix.clone()),
+        Some(ListPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
+        Some(ListPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
+    };
+    start.filter(|_| list.max > 0).map(|start| start.max(prefix))
+}
+
 /// Returns one page of the current objects of a bucket.
 pub(crate) fn list_objects(
     slices: &[Arc<Slice>],
@@ -58,15 +69,9 @@ pub(crate) fn list_objects(
     list: &ListObjects<'_>,
 ) -> Result<ListPage, EngineError> {
     let mut page = ListPage::default();
-    let prefix = keys::prefix_of(bucket, list.prefix);
-    let start = match &list.after {
-        None => Some(prefix.clone()),
-        Some(ListPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
-        Some(ListPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
-    };
-    let Some(start) = start.filter(|_| list.max > 0) else { return Ok(page) };
-    let txns = snapshots(slices)?;
-    let mut merge = merge(slices, &txns, |tables| tables.objects, &start.max(prefix.clone()), &prefix)?;
+    let Some(start) = start_of(bucket, list) else { return Ok(page) };
+    let (prefix, txns) = (keys::prefix_of(bucket, list.prefix), snapshots(slices)?);
+    let mut merge = merge(slices, &txns, |tables| tables.objects, &start, &prefix)?;
     let mut position = list.after.clone();
     while let Some((encoded, record)) = merge.head() {
         let is_full = page.objects.len() + page.common_prefixes.len() >= list.max;

@@ -10,7 +10,7 @@ use crate::format::keys;
 use crate::format::object_record::RecordHead;
 use crate::limits::LIST_STEPS_MAX;
 use crate::list::merge::common_prefix;
-use crate::list::{corrupt_key, listed, merge, slice_of_key, snapshots, text};
+use crate::list::{corrupt_key, listed, merge, slice_of_key, snapshots, start_of, text};
 use crate::slice::Slice;
 use crate::slice::tables::Tables;
 use crate::types::object::{
@@ -100,17 +100,6 @@ pub(crate) fn version_at(
     let Some((_, record)) = (VersionsOfKey { txn, tables, versions }).at(at)? else { return Ok(None) };
     let head = RecordHead::decode(record.version, record.body)?;
     Ok(Some((head.version_name(), head.is_delete_marker)))
-}
-
-/// Where a page begins, if anything can follow.
-fn start_of(bucket: u64, list: &ListObjects<'_>) -> Option<Vec<u8>> {
-    let prefix = keys::prefix_of(bucket, list.prefix);
-    let start = match &list.after {
-        None => Some(prefix.clone()),
-        Some(ListPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
-        Some(ListPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
-    };
-    start.filter(|_| list.max > 0).map(|start| start.max(prefix))
 }
 
 /// Returns one page of the objects that a bucket held at a moment.

@@ -64,16 +64,7 @@ pub(super) fn lifecycle_rule(rule: &SetLifecycleRule) -> Value {
 
 /// Returns a stored lifecycle rule, without what the server has added.
 pub(super) fn stored_lifecycle_rule(rule: LifecycleRule) -> Value {
-    lifecycle_rule(&SetLifecycleRule {
-        prefix: rule.prefix,
-        tags: Some(rule.tags),
-        expiration: rule.expiration,
-        noncurrent_version_expiration: rule.noncurrent_version_expiration,
-        newer_noncurrent_versions: Some(rule.newer_noncurrent_versions),
-        expired_delete_markers: Some(rule.expired_delete_markers),
-        abort_incomplete_multipart_upload: rule.abort_incomplete_multipart_upload,
-        enabled: Some(rule.enabled),
-    })
+    lifecycle_rule(&rule.into())
 }
 
 /// Returns what a lifecycle rule is about: its prefix and its tags.

@@ -1,23 +1,18 @@
 //! What of a source does not fit here.
 
-use cairn_model::{BucketName, ObjectKey};
+use cairn_model::{BucketName, ObjectKey, VersionName};
 
 use super::loss::Loss;
 use super::source::Entry;
 use crate::terminal::plain;
 
-/// Longest id of a version that is kept.
-const VERSION_ID_LENGTH_MAX: usize = 64;
-
 /// Returns why a bucket cannot exist here.
 pub(super) fn bucket_loss(name: &str) -> Option<Loss> {
-    let error = BucketName::parse(name).err()?;
-    let _ = error;
-    Some(Loss::new(
-        "bucket",
-        plain(name),
-        "the name is not allowed here: rename the bucket at the source, or copy it with an S3 client",
-    ))
+    if BucketName::parse(name).is_ok() {
+        return None;
+    }
+    let why = "the name is not allowed here: rename the bucket at the source, or copy it with an S3 client";
+    Some(Loss::new("bucket", plain(name), why))
 }
 
 /// Returns why a version cannot be imported as it is.
@@ -26,7 +21,7 @@ pub(super) fn version_loss(bucket: &str, entry: &Entry) -> Option<Loss> {
     if ObjectKey::parse(&entry.key).is_err() {
         return Some(Loss::new("key", name(), "a key has 1 to 1024 bytes here"));
     }
-    if !is_version_id(entry.id()) {
+    if VersionName::parse(entry.id()).is_none() {
         let what = format!("{} version {}", name(), plain(entry.id()));
         return Some(Loss::new("version", what, "an id of a version has 1 to 64 of A-Z a-z 0-9 . _ - here"));
     }
@@ -35,11 +30,6 @@ pub(super) fn version_loss(bucket: &str, entry: &Entry) -> Option<Loss> {
         return Some(Loss::new("object", format!("{} version {}", name(), entry.id()), why));
     }
     None
-}
-
-fn is_version_id(id: &str) -> bool {
-    (1..=VERSION_ID_LENGTH_MAX).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
 
 #[cfg(test)]
