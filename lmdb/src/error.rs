@@ -59,7 +59,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::CompactionRunning => f.write_str("a compaction is already running"),
-            Self::Cancelled => f.write_str("the compaction was cancelled"),
+            Self::Cancelled => f.write_str("the copy was cancelled"),
             Self::TooManyChanges => f.write_str(
                 "the metadata changes faster than a compaction can follow: try again under less load",
             ),

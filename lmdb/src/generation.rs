@@ -234,6 +234,18 @@ impl Generation {
         Ok((read, committed))
     }
 
+    /// Begins to read the newest snapshot, and returns its roots.
+    ///
+    /// # Errors
+    /// Those of LMDB and of reading the data file.
+    pub(crate) fn begin_read_with_roots(&self) -> Result<(RoTxn<'_, WithTls>, MetaFields), Error> {
+        // Held so that no transaction is committed meanwhile.
+        let _none_commits = self.lock_committed();
+        let read = begin_read(self)?;
+        let roots = self.read_meta(read.id())?;
+        Ok((read, roots))
+    }
+
     /// Returns what the last committed transaction left. `None` without a log.
     pub(crate) fn committed(&self) -> Option<Committed> {
         *self.lock_committed()

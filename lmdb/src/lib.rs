@@ -43,6 +43,7 @@ mod txn;
 
 mod compact;
 mod discard_log;
+mod snapshot;
 mod store_identity;
 
 mod compact_open;
@@ -60,6 +61,7 @@ pub use error::Error;
 pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};
 pub use log::commit_log::{LogOptions, LogStatus};
 pub use record::{RECORD_HEAD_BYTES, Record};
+pub use snapshot::{Snapshot, SnapshotCopy, remove_log_of_replaced_file};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;
 pub use totals::Totals;

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::generation::{Committed, Generation};
+use heed::{RoTxn, WithTls};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -12,11 +13,14 @@ use std::thread::JoinHandle;
 /// Stack of a pin's thread, in bytes. It calls LMDB once.
 const STACK_BYTES: usize = 128 << 10;
 
+/// A function that begins to read a snapshot, and returns what is known of it.
+type Begin<S> = fn(&Generation) -> Result<(RoTxn<'_, WithTls>, S), Error>;
+
 /// Keeps the pages of a snapshot until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Pin {
-    /// The roots of the snapshot, and the place in the log that follows it.
-    pub(crate) snapshot: Committed,
+pub(crate) struct Pin<S = Committed> {
+    /// What is known of the snapshot. For a checkpoint: its roots, and the place in the log that follows it.
+    pub(crate) snapshot: S,
     /// The thread ends when this is dropped.
     release: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -28,11 +32,21 @@ impl Pin {
     /// # Errors
     /// Those of LMDB, and [`Error::Io`] if no thread can be started.
     pub(crate) fn newest(generation: &Arc<Generation>) -> Result<Self, Error> {
+        Self::begin(generation, Generation::begin_read_committed)
+    }
+}
+
+impl<S: Send + 'static> Pin<S> {
+    /// Pins the snapshot that `begin` begins to read.
+    ///
+    /// # Errors
+    /// Those of `begin`, and [`Error::Io`] if no thread can be started.
+    pub(crate) fn begin(generation: &Arc<Generation>, begin: Begin<S>) -> Result<Self, Error> {
         let (release, released) = channel::<()>();
         let (send, begun) = channel();
         let generation = Arc::clone(generation);
         let hold = move || {
-            match generation.begin_read_committed() {
+            match begin(&generation) {
                 Ok((read, snapshot)) => {
                     let _ = send.send(Ok(snapshot));
                     // Ends with an error when the pin is dropped.
@@ -50,7 +64,7 @@ impl Pin {
     }
 }
 
-impl Drop for Pin {
+impl<S> Drop for Pin<S> {
     fn drop(&mut self) {
         drop(self.release.take());
         if let Some(thread) = self.thread.take() {
