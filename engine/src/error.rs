@@ -165,6 +165,13 @@ pub enum OpenError {
         /// What is wrong with the log.
         what: String,
     },
+    /// The folder is a copy that was made while the store was held for a backup.
+    CopyOfHeldStore {
+        /// The folder with the metadata of the backup.
+        path: PathBuf,
+        /// The moment that the backup shows, RFC 3339.
+        held_at: String,
+    },
     /// The data folder is on a file system that cannot guarantee durability.
     UnsuitableFileSystem {
         /// The data folder.
@@ -205,6 +212,14 @@ impl fmt::Display for OpenError {
                 "{}: {what}; nothing was changed: restore the data folder from a backup; without one, run \
                  `cairn storage discard-log` to see what can be kept",
                 path.display()
+            ),
+            Self::CopyOfHeldStore { path, held_at } => write!(
+                f,
+                "this data folder was copied during the backup of {held_at}; nothing was changed. To continue from the backup, \
+                 copy its metadata over the data folder: cp -a {path}/. {folder}/. If the service was stopped when the folder \
+                 was copied, remove {path} instead",
+                path = path.display(),
+                folder = path.parent().unwrap_or(path).display(),
             ),
             Self::UnsuitableFileSystem { path, what } => {
                 write!(f, "{}: {what}: use a local file system such as ext4 or XFS", path.display())

@@ -51,6 +51,8 @@ mod check;
 
 mod lifecycle;
 
+pub mod backup;
+
 #[cfg(feature = "simulation")]
 pub mod simulation;
 
@@ -81,6 +83,7 @@ pub use store::compact::{CompactError, compact_store};
 pub use store::compaction::OtherEnvironment;
 pub use store::compaction_status::CompactionStatus;
 pub use store::discard_logs::{DamagedSlice, DiscardMode, LostObject, discard_damaged_logs};
+pub use store::hold_status::{HoldState, HoldStatus};
 pub use store::metrics::StoreMetrics;
 pub use store::options::{CommitMode, EtagKind, StoreOptions};
 pub use store::preflight::{

@@ -228,6 +228,17 @@ pub(crate) const CONTROL_MAP_BYTES: usize = 1 << 34;
 /// refused.
 pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
 
+/// Most extents that a hold keeps in one slice: 48 MiB of memory. A store that removes more while it is held is too busy for it.
+pub(crate) const HELD_EXTENTS_MAX: usize = if cfg!(feature = "simulation") { 64 } else { 4 << 20 };
+/// Extents of a hold that are freed at once, which takes less than a millisecond.
+pub(crate) const HELD_RELEASED_AT_ONCE: usize = 1024;
+/// A hold ends when less than this much disk space is left above the reserve.
+pub(crate) const HOLD_ROOM_MIN: u64 = 64 << 20;
+/// How often a hold looks whether it must end.
+pub(crate) const HOLD_LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// Longest time of a hold.
+pub const HOLD_TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// How often the maintainer checks the free space of the file system.
 pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 

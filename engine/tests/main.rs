@@ -3,6 +3,7 @@
 //! All of them are modules of one binary, so that the engine is linked once. Tests that need the feature `simulation` are in
 //! the binary `simulation`: that feature scales the engine's sizes down.
 
+mod backup;
 mod compact;
 mod encryption;
 mod entity_tags;

@@ -71,7 +71,7 @@ pub(crate) const METADATA_OPTIONS: EnvironmentOptions =
     EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
 
 /// Opens the metadata environment of the slice in `folder`, with its tables, with or without a commit log.
-pub(super) fn open_environment(
+pub(crate) fn open_environment(
     folder: &Path,
     log: Option<LogOptions>,
 ) -> Result<(Environment, Tables), OpenError> {

@@ -94,6 +94,7 @@ impl VolumeSpace {
                 Err(EngineError::StorageFull) if shortest == MinExtent::Long => {
                     shortest = MinExtent::OneBlock;
                 }
+                Err(EngineError::StorageFull) if self.allocator.give_up_hold() => {}
                 Err(error) => return Err(error),
             }
         }

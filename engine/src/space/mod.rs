@@ -7,4 +7,5 @@ pub(crate) mod allocator;
 mod fragmentation;
 pub(crate) mod free_runs;
 pub(crate) mod growth;
+pub(crate) mod held;
 pub(crate) mod reservation;

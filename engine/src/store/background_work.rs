@@ -3,6 +3,7 @@
 use crate::store::activity::Activities;
 use crate::store::background::Inspections;
 use crate::store::compaction_status::Compactions;
+use crate::store::hold_status::Holds;
 use crate::store::lifecycle_state::Lifecycle;
 use crate::store::pace::Pace;
 use crate::store::scrub_status::ScrubStatus;
@@ -19,4 +20,5 @@ pub(crate) struct BackgroundWork {
     /// The running inspection or repair.
     pub(crate) inspections: Inspections,
     pub(crate) compactions: Compactions,
+    pub(crate) holds: Holds,
 }

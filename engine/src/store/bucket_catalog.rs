@@ -38,7 +38,7 @@ use cairn_model::{BucketName, Clock, Timestamp};
 use futures_channel::oneshot;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
@@ -67,6 +67,11 @@ pub(crate) enum CatalogCommand {
     SaveScrub(ScrubRecord, Reply<()>),
     /// Saves what lifecycle rules have done, and the time that the worker trusts.
     SaveLifecycle(SavedLifecycle, Reply<()>),
+    /// Lets the catalog rest while snapshots are pinned. Answers, and goes on when the sender of `resumed` is dropped.
+    Pause {
+        paused: Sender<()>,
+        resumed: Receiver<()>,
+    },
     Stop,
 }
 
@@ -83,6 +88,13 @@ pub(crate) struct BucketCatalog {
     /// The reason why the catalog accepts no more changes. Set once, when a commit failed so that its outcome is unknown.
     stopped: OnceLock<String>,
     pub(crate) fault_reports: Arc<FaultReports>,
+}
+
+/// Waits until the sender of `resumed` is dropped, unless nobody waits for the answer.
+fn pause(paused: &Sender<()>, resumed: &Receiver<()>) {
+    if paused.send(()).is_ok() {
+        let _ = resumed.recv();
+    }
 }
 
 impl BucketCatalog {
@@ -178,6 +190,7 @@ impl BucketCatalog {
                     CatalogCommand::RemoveEvents { reply, .. } => {
                         drop(reply.send(Err(EngineError::Io(reason.clone()))))
                     }
+                    CatalogCommand::Pause { paused, resumed } => pause(&paused, &resumed),
                     CatalogCommand::Stop => return,
                 }
                 continue;
@@ -200,6 +213,7 @@ impl BucketCatalog {
                 CatalogCommand::SaveLifecycle(saved, reply) => {
                     drop(reply.send(self.save_lifecycle(&saved, buckets)))
                 }
+                CatalogCommand::Pause { paused, resumed } => pause(&paused, &resumed),
                 CatalogCommand::Stop => return,
             }
             if self.stopped.get().is_none() {

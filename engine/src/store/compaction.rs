@@ -150,9 +150,9 @@ impl Store {
     }
 }
 
-/// Leaves the device to others after a step that took `step`.
+/// Leaves the device to others after a step of a copy that took `step`.
 #[expect(clippy::disallowed_methods, reason = "a thread of its own")]
-fn rest(step: Duration) {
+pub(super) fn rest(step: Duration) {
     std::thread::sleep((step * COMPACTION_REST_FACTOR).min(COMPACTION_REST_MAX));
 }
 

@@ -22,6 +22,10 @@ mod create;
 pub(crate) mod data_folder;
 pub(crate) mod discard_logs;
 pub(crate) mod health;
+pub(crate) mod hold;
+pub(crate) mod hold_copy;
+mod hold_leftover;
+pub(crate) mod hold_status;
 pub(crate) mod lifecycle;
 pub(crate) mod lifecycle_records;
 mod lifecycle_state;
@@ -60,6 +64,7 @@ use crate::store::bucket_catalog::{BucketCatalog, CatalogCommand};
 use crate::store::compaction_status::Compactions;
 use crate::store::control::Control;
 use crate::store::data_folder::{lock, refuse_network_file_system};
+use crate::store::hold_status::Holds;
 use crate::store::lifecycle_state::Lifecycle;
 use crate::store::options::{CommitMode, StoreOptions};
 use crate::store::pace::Pace;
@@ -154,6 +159,7 @@ impl Store {
             Some(superblock) => superblock,
             None => create::create(&files, data_dir, &options)?,
         };
+        hold_leftover::clear(data_dir)?;
         Slice::refuse_uncounted(data_dir, superblock.slices)?;
         let fault_reports = Arc::new(FaultReports::default());
         let event_signal = Arc::new(EventSignal::default());
@@ -197,6 +203,7 @@ impl Store {
                 lifecycle: Lifecycle::new(catalog.lifecycle_counts()),
                 inspections: Inspections::default(),
                 compactions: Compactions::default(),
+                holds: Holds::default(),
             },
             control: Control::new(catalog, Arc::new(RwLock::new(buckets)), sender, executor_counters.add()),
             executor_counters,
@@ -242,6 +249,7 @@ impl Store {
     pub fn close(&self) {
         self.runtime.begin_closing();
         self.background.inspections.end();
+        self.background.holds.wake();
         // Fails only if the thread has ended.
         let _ = self.control.send(CatalogCommand::Stop);
         for slice in &self.slices {

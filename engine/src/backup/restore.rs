@@ -1,0 +1,225 @@
+//! Restores a backup into a new data folder.
+//!
+//! Files and payloads get the places that they had, so the metadata need no change. Every blob is compared with its SHA-256 while
+//! it is copied. The superblock is written last: until then the folder is no store.
+
+use crate::backup::error::{BackupError, Context as _};
+use crate::backup::limits::{DAMAGED_NAMED_MAX, PAGE_BYTES, PIECE_BYTES};
+use crate::backup::manifest::{BackupSummary, Contents, StoredFile, StoredPayload};
+use crate::backup::pack::{Blob, BlobId, sync_parent};
+use crate::backup::progress::Progress;
+use crate::backup::repository::{BackupFolder, BlobReader};
+use crate::device::volume::volume_path;
+use cairn_model::usize_of;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
+use std::path::{Component, Path};
+
+const SUPERBLOCK: &str = "superblock.json";
+
+/// The result of a restoration.
+#[derive(Clone, Debug, Default)]
+pub struct Restored {
+    /// Files of the data folder.
+    pub files: u64,
+    /// Payloads in volumes.
+    pub payloads: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Payloads that are damaged in the backup, by their ids in hex. Their objects cannot be read.
+    pub damaged: Vec<String>,
+    /// The number of damaged ones.
+    pub damaged_count: u64,
+}
+
+/// Restores a backup into `data_dir`, which must be empty or missing.
+///
+/// # Errors
+/// If the folder has files, if a page of metadata is damaged, if the disk is full, and if `progress` says to end. The folder is no
+/// store then.
+pub fn restore(
+    backups: &BackupFolder,
+    backup: &BackupSummary,
+    data_dir: &Path,
+    progress: &mut Progress<'_>,
+) -> Result<Restored, BackupError> {
+    if std::fs::read_dir(data_dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        let what = "has files: choose an empty folder, or one that does not exist";
+        return Err(BackupError(format!("{} {what}", data_dir.display())));
+    }
+    let contents = backups.contents(backup)?;
+    backups.check_packs(&contents.header)?;
+    make_folder(data_dir)?;
+    let expected = PAGE_BYTES as u64 * contents.pages.len() as u64
+        + contents.payloads.iter().map(StoredPayload::bytes).sum::<u64>();
+    let mut restoration = Restoration {
+        data_dir,
+        blobs: BlobReader::new(backups),
+        restored: Restored::default(),
+        expected,
+        progress,
+    };
+    restoration.write_files(&contents)?;
+    restoration.write_payloads(contents)?;
+    Ok(restoration.restored)
+}
+
+struct Restoration<'r, 'p> {
+    data_dir: &'r Path,
+    blobs: BlobReader<'r>,
+    restored: Restored,
+    expected: u64,
+    progress: &'r mut Progress<'p>,
+}
+
+impl Restoration<'_, '_> {
+    fn advance(&mut self, bytes: u64) -> Result<(), BackupError> {
+        self.restored.bytes += bytes;
+        if (self.progress)(self.restored.bytes, self.expected) {
+            Ok(())
+        } else {
+            Err(BackupError("the restoration was interrupted".to_owned()))
+        }
+    }
+
+    /// Writes all files but the superblock, with their pages in the order of the packs.
+    fn write_files(&mut self, contents: &Contents) -> Result<(), BackupError> {
+        let mut next = 0;
+        for file in &contents.header.files {
+            let count = usize_of(file.pages);
+            let pages = contents.pages.get(next..next + count).unwrap_or_default();
+            next += count;
+            if file.path != SUPERBLOCK {
+                self.write_file(file, pages)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_file(&mut self, stored: &StoredFile, pages: &[BlobId]) -> Result<(), BackupError> {
+        let is_plain = Path::new(&stored.path).components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_plain {
+            return Err(BackupError(format!("{:?} is no file of a data folder", stored.path)));
+        }
+        let path = self.data_dir.join(&stored.path);
+        make_folder(path.parent().unwrap_or(self.data_dir))?;
+        let file = File::create_new(&path).doing("creating", &path)?;
+        file.set_len(stored.bytes).doing("extending", &path)?;
+        let mut placed: Vec<(BlobId, u64)> =
+            pages.iter().zip(0..).map(|(id, number)| (*id, number * PAGE_BYTES as u64)).collect();
+        placed.sort_unstable_by_key(|(id, _)| self.blobs.place(id));
+        let mut page = Vec::new();
+        for (id, at) in placed {
+            page.clear();
+            let is_whole = read_blob(&mut self.blobs, &id, &mut |piece| {
+                page.extend_from_slice(piece);
+                Ok(())
+            })?;
+            if !is_whole || page.len() > PAGE_BYTES {
+                let what = "a page of it is missing or damaged in the backup: restore another backup";
+                return Err(BackupError(format!("{}: {what}", stored.path)));
+            }
+            file.write_all_at(&page, at).doing("writing", &path)?;
+            self.advance(page.len() as u64)?;
+        }
+        file.sync_all().and_then(|()| sync_parent(&path)).doing("flushing", &path)?;
+        self.restored.files += 1;
+        Ok(())
+    }
+
+    /// Writes the payloads in the order of the packs, then the superblock.
+    fn write_payloads(&mut self, contents: Contents) -> Result<(), BackupError> {
+        let Contents { header, pages, mut payloads } = contents;
+        payloads.sort_unstable_by_key(|payload| self.blobs.place(&payload.id));
+        let mut volumes = HashMap::new();
+        for payload in &payloads {
+            self.write_payload(payload, &mut volumes)?;
+        }
+        for ((slice, number), file) in volumes {
+            let path = volume_path(&self.data_dir.join(format!("slices/{slice:02}")), number);
+            file.sync_all().doing("flushing", &path)?;
+        }
+        let before = header.files.iter().take_while(|file| file.path != SUPERBLOCK);
+        let first = usize_of(before.map(|file| file.pages).sum());
+        let superblock = header.files.iter().find(|file| file.path == SUPERBLOCK);
+        let superblock = superblock.ok_or_else(|| BackupError("the backup has no superblock".to_owned()))?;
+        let pages = pages.get(first..first + usize_of(superblock.pages)).unwrap_or_default();
+        self.write_file(superblock, pages)?;
+        for folder in ["slices", "."] {
+            let path = self.data_dir.join(folder);
+            File::open(&path).and_then(|folder| folder.sync_all()).doing("flushing", &path)?;
+        }
+        Ok(())
+    }
+
+    fn write_payload(
+        &mut self,
+        payload: &StoredPayload,
+        volumes: &mut HashMap<(u16, u32), File>,
+    ) -> Result<(), BackupError> {
+        let mut runs = Vec::new();
+        for extent in &payload.extents {
+            let path =
+                volume_path(&self.data_dir.join(format!("slices/{:02}", payload.slice)), extent.volume);
+            if let Entry::Vacant(place) = volumes.entry((payload.slice, extent.volume)) {
+                place.insert(File::options().write(true).open(&path).doing("opening", &path)?);
+            }
+            runs.push((extent.volume, extent.offset(), extent.bytes()));
+        }
+        let mut runs = runs.into_iter();
+        let mut run = runs.next();
+        let is_whole = read_blob(&mut self.blobs, &payload.id, &mut |mut piece| {
+            while !piece.is_empty() {
+                let Some((volume, at, left)) = &mut run else { break };
+                let count = piece.len().min(usize_of(*left));
+                let (now, rest) = piece.split_at(count);
+                let file = &volumes[&(payload.slice, *volume)];
+                let path = volume_path(self.data_dir, *volume);
+                file.write_all_at(now, *at).doing("writing", &path)?;
+                (*at, *left, piece) = (*at + count as u64, *left - count as u64, rest);
+                if *left == 0 {
+                    run = runs.next();
+                }
+            }
+            Ok(())
+        })?;
+        if !is_whole || run.is_some() {
+            self.restored.damaged_count += 1;
+            if self.restored.damaged.len() < DAMAGED_NAMED_MAX {
+                self.restored.damaged.push(crate::backup::manifest::hex(&payload.id));
+            }
+        }
+        self.restored.payloads += 1;
+        self.advance(payload.bytes())
+    }
+}
+
+/// Hands over a blob in pieces. Returns whether it is there and what was written, which is known only at the end.
+pub(super) fn read_blob(
+    blobs: &mut BlobReader<'_>,
+    id: &BlobId,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), BackupError>,
+) -> Result<bool, BackupError> {
+    let Some((file, Blob { offset, length, hash, .. })) = blobs.find(id)? else { return Ok(false) };
+    let mut found = Sha256::new();
+    let mut piece = vec![0; usize_of(length).min(PIECE_BYTES)];
+    let mut at = 0;
+    while at < length {
+        let count = usize_of(length - at).min(piece.len());
+        match file.read_exact_at(&mut piece[..count], offset + at) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
+            read => read.doing("reading", Path::new("a pack"))?,
+        }
+        found.update(&piece[..count]);
+        take(&piece[..count])?;
+        at += count as u64;
+    }
+    Ok(<[u8; 32]>::from(found.finalize()) == hash)
+}
+
+fn make_folder(folder: &Path) -> Result<(), BackupError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).doing("creating", folder)
+}

@@ -1,0 +1,180 @@
+//! The copy of metadata that a hold makes, and its description.
+//!
+//! ```text
+//! <data-dir>/backup/                    has the names of the data folder, and can be copied over it
+//! <data-dir>/backup/superblock.json     identity of the store
+//! <data-dir>/backup/<environment>/data.mdb   a copy of each environment, without a commit log
+//! <data-dir>/backup/hold.json           the description, written last
+//! ```
+
+use crate::error::{OpenContext as _, OpenError};
+use crate::format::superblock::{self, FORMAT_VERSION, StoreId};
+use cairn_model::Timestamp;
+use cairn_model::calendar::{SECONDS_PER_DAY, date_of_days};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Folder of the copy in the data folder.
+pub(crate) const BACKUP_FOLDER: &str = "backup";
+/// File of the description.
+pub(crate) const HOLD_FILE: &str = "hold.json";
+
+/// The description of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HoldFile {
+    /// Version of this description.
+    pub(crate) version: u32,
+    /// Id of the hold.
+    pub(crate) id: String,
+    /// Id of the store in hex.
+    pub(crate) store_id: String,
+    /// Format version of the store.
+    pub(crate) format_version: u32,
+    /// When the copy was complete, RFC 3339.
+    pub(crate) held_at: String,
+    /// Inode of the store's `superblock.json`: a copied data folder has another one.
+    pub(crate) superblock_inode: u64,
+    /// The copied files.
+    pub(crate) files: Vec<CopiedFile>,
+}
+
+/// A file of the copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CopiedFile {
+    /// Path in the data folder.
+    pub(crate) path: String,
+    /// Length in bytes.
+    pub(crate) bytes: u64,
+    /// CRC-64/NVME in hex, 16 digits.
+    pub(crate) crc64: String,
+}
+
+/// Version of the description that this program writes, and the only one that it reads.
+const VERSION: u32 = 1;
+
+impl HoldFile {
+    pub(super) fn new(
+        data_dir: &Path,
+        id: &str,
+        store: StoreId,
+        files: Vec<CopiedFile>,
+        held_at: Timestamp,
+    ) -> Result<Self, OpenError> {
+        Ok(Self {
+            version: VERSION,
+            id: id.to_owned(),
+            store_id: store.to_hex(),
+            format_version: FORMAT_VERSION,
+            held_at: time_text(held_at),
+            superblock_inode: superblock_inode(data_dir)?,
+            files,
+        })
+    }
+
+    /// Reads the description in a folder. `None` if there is none.
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>, OpenError> {
+        let path = folder.join(HOLD_FILE);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).doing("reading", &path),
+        };
+        let damaged = |what: String| OpenError::Damaged { path: path.clone(), what };
+        let file: Self = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if file.version != VERSION {
+            return Err(damaged(format!("version {} is unknown", file.version)));
+        }
+        Ok(Some(file))
+    }
+
+    /// Writes the description as the last file of the copy, durably.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), OpenError> {
+        let path = folder.join(HOLD_FILE);
+        let text = serde_json::to_vec_pretty(self).expect("it has only texts and numbers");
+        let write = || {
+            let mut file = File::create_new(&path)?;
+            file.write_all(&text)?;
+            file.sync_all()
+        };
+        write().doing("writing", &path)?;
+        superblock::sync_folder(folder)
+    }
+
+    /// Compares the files below `folder` with the description.
+    pub(crate) fn verify_files(&self, folder: &Path) -> Result<(), OpenError> {
+        for file in &self.files {
+            let path = folder.join(&file.path);
+            let found = File::open(&path).and_then(crc64_of).doing("reading", &path)?;
+            if found != (file.bytes, file.crc64.clone()) {
+                let what = format!("it differs from the backup of {}: copy it again", self.held_at);
+                return Err(OpenError::Damaged { path, what });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the inode of the superblock in a data folder.
+pub(super) fn superblock_inode(data_dir: &Path) -> Result<u64, OpenError> {
+    let path = superblock::path(data_dir);
+    Ok(std::fs::metadata(&path).doing("examining", &path)?.ino())
+}
+
+/// Copies a small file, and describes it.
+pub(super) fn copy_small_file(data_dir: &Path, folder: &Path, path: &str) -> Result<CopiedFile, OpenError> {
+    let (from, to) = (data_dir.join(path), folder.join(path));
+    std::fs::copy(&from, &to).doing("copying", &from)?;
+    let copy = File::open(&to).doing("opening", &to)?;
+    copy.sync_all().doing("flushing", &to)?;
+    let (bytes, crc64) = crc64_of(copy).doing("reading", &to)?;
+    Ok(CopiedFile { path: path.to_owned(), bytes, crc64 })
+}
+
+fn crc64_of(mut file: File) -> std::io::Result<(u64, String)> {
+    struct Crc(crc_fast::Digest, u64);
+    impl std::io::Write for Crc {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.update(bytes);
+            self.1 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut crc = Crc(crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme), 0);
+    std::io::copy(&mut file, &mut crc)?;
+    Ok((crc.1, crc64_text(crc.0.finalize())))
+}
+
+/// Returns a time as RFC 3339 in milliseconds.
+fn time_text(time: Timestamp) -> String {
+    let seconds = time.0 / 1000;
+    let (year, month, day) = date_of_days(seconds / SECONDS_PER_DAY);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let millisecond = time.0 % 1000;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
+}
+
+/// Returns the form of a CRC in the description.
+pub(super) fn crc64_text(crc64: u64) -> String {
+    format!("{crc64:016x}")
+}
+
+/// Removes a folder with everything in it. It may be missing.
+pub(super) fn remove_folder(folder: &Path) -> Result<(), OpenError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).doing("removing", folder),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the folder of the copy.
+pub(crate) fn backup_folder(data_dir: &Path) -> PathBuf {
+    data_dir.join(BACKUP_FOLDER)
+}

@@ -1,0 +1,96 @@
+//! The status of a hold.
+
+use cairn_model::Timestamp;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How far a hold is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HoldState {
+    /// There was none since the store was opened.
+    #[default]
+    None,
+    /// The metadata are being copied.
+    Copying,
+    /// The copy is complete, and the volumes can be copied.
+    Held,
+    /// It was ended by a client, and everything was kept until then.
+    Released,
+    /// It ended by itself. What was copied meanwhile is no backup.
+    Lost,
+}
+
+impl HoldState {
+    /// Returns the word for the state.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Copying => "copying",
+            Self::Held => "held",
+            Self::Released => "released",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// Returns whether the hold is in progress.
+    #[must_use]
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Copying | Self::Held)
+    }
+}
+
+/// The last hold since the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HoldStatus {
+    /// How far it is.
+    pub state: HoldState,
+    /// Random id, 32 hex digits. Empty if there was none.
+    pub id: String,
+    /// When it began.
+    pub begun_at: Option<Timestamp>,
+    /// When the copy of the metadata was complete. The copy shows a moment between `begun_at` and this.
+    pub held_at: Option<Timestamp>,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Why it ended by itself.
+    pub reason: Option<String>,
+    /// Bytes of metadata that are copied.
+    pub copied_bytes: u64,
+    /// Bytes of metadata to copy.
+    pub expected_bytes: u64,
+    /// Bytes of removed payloads that it keeps.
+    pub held_bytes: u64,
+    /// The data folder.
+    pub data_dir: PathBuf,
+    /// The folder with the copy of the metadata.
+    pub backup_dir: PathBuf,
+}
+
+/// The hold of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Holds {
+    status: Mutex<HoldStatus>,
+    /// Wakes the thread of the hold.
+    pub(super) changed: Condvar,
+    /// Locked by the thread of a hold until it has cleared everything. The next one waits for that.
+    pub(super) turn: Mutex<()>,
+}
+
+impl Holds {
+    pub(super) fn lock(&self) -> MutexGuard<'_, HoldStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the status, if the hold `id` is in progress.
+    pub(super) fn lock_active(&self, id: &str) -> Option<MutexGuard<'_, HoldStatus>> {
+        Some(self.lock()).filter(|status| status.id == id && status.state.is_active())
+    }
+
+    /// Wakes the thread, so that it finds that the store is closing.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_all();
+    }
+}
