@@ -68,6 +68,8 @@ error_table! {
     InvalidWebhookTarget(message: String) => S::BAD_REQUEST, "INVALID_WEBHOOK_TARGET", message;
     /// No webhook has this id.
     WebhookNotFound => S::NOT_FOUND, "WEBHOOK_NOT_FOUND", "the webhook does not exist";
+    /// No backup has this id, or there was none.
+    BackupNotFound => S::NOT_FOUND, "BACKUP_NOT_FOUND", "no such backup was begun since the service was started";
     /// No delivery with this id is in the log.
     DeliveryNotFound => S::NOT_FOUND, "DELIVERY_NOT_FOUND", "no delivery with this id is in the log";
     /// The event of the delivery is no longer kept.

@@ -11,7 +11,7 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    access, accounts, audit_events, buckets, compaction, console, cors, credentials, events, imports,
+    access, accounts, audit_events, backup, buckets, compaction, console, cors, credentials, events, imports,
     lifecycle, links, metrics, object_lock, objects, openapi, policies, public_access, refused_requests,
     storage, system, tokens, verify, webhooks,
 };
@@ -381,6 +381,7 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))
         .unrecorded(),
     post("/api/v1/verify/imports", SYSTEM, "sign_import_report", handler!(verify::import_report)),
+    post("/api/v1/verify/backups", STORAGE, "sign_backup_manifest", handler!(verify::backup_manifest)),
     post("/api/v1/verify/buckets/{bucket}", STORAGE, "verify_bucket", handler!(verify::bucket)).unrecorded(),
     get("/api/v1/storage/status", ALL, "get_storage_status", handler!(storage::status)),
     get("/api/v1/storage/usage", ALL, "get_storage_usage", handler!(storage::usage)),
@@ -388,6 +389,9 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/storage/repair", STORAGE, "repair_storage", handler!(storage::repair)),
     get("/api/v1/storage/compact", ALL, "get_compaction", handler!(compaction::status)),
     post("/api/v1/storage/compact", STORAGE, "compact_storage", handler!(compaction::begin)),
+    get("/api/v1/storage/backup", ALL, "get_backup", handler!(backup::status)),
+    post("/api/v1/storage/backup", STORAGE, "begin_backup", handler!(backup::begin)),
+    delete("/api/v1/storage/backup", STORAGE, "end_backup", handler!(backup::end)),
 ];
 
 /// The routes that only the console's listener has.

@@ -12,6 +12,9 @@ text! {
     WriteState("enum" = ["accepted", "refused"]);
     /// How far a compaction is.
     CompactionState("enum" = ["none", "running", "done", "failed"]);
+    /// How far a backup is. `copying`: the metadata are being copied. `held`: the data folder can be copied. `released`: a client
+    /// ended it, and everything was kept until then. `lost`: it ended by itself.
+    BackupState("enum" = ["none", "copying", "held", "released", "lost"]);
 }
 
 /// Capacity and available bytes.
@@ -128,4 +131,37 @@ pub struct Compaction {
     pub write_pause_milliseconds: u64,
     /// Why it failed.
     pub reason: Option<String>,
+}
+
+/// How long a backup may take.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeginBackup {
+    /// The backup ends by itself after so many seconds.
+    #[schemars(range(min = 1, max = 604_800), extend("default" = 7200))]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// The backup in progress, or the last one since the service was started.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Backup {
+    pub state: BackupState,
+    /// None if there was no backup.
+    pub id: Option<String>,
+    pub begun_at: Option<Time>,
+    /// When the copy of the metadata was complete.
+    pub held_at: Option<Time>,
+    /// When it ends by itself.
+    pub expires_at: Option<Time>,
+    pub ended_at: Option<Time>,
+    /// Why it ended by itself.
+    pub reason: Option<String>,
+    pub copied_bytes: u64,
+    pub expected_bytes: u64,
+    /// Bytes of removed objects that are kept for it.
+    pub held_bytes: u64,
+    /// The data folder on the host of the server.
+    pub data_dir: Option<String>,
+    /// The folder with the copy of the metadata, on the same host.
+    pub backup_dir: Option<String>,
 }

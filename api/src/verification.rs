@@ -61,6 +61,15 @@ fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Valu
     }
 }
 
+/// The manifest of a backup, for a signature.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignBackupManifest {
+    /// Numbers must be whole.
+    #[serde(deserialize_with = "object")]
+    pub manifest: Map<String, Value>,
+}
+
 /// A signed report.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct SignedImportReport {

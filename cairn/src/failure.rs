@@ -127,6 +127,7 @@ impl Refusal<'_> {
             }
             "TOKEN_NOT_FOUND" => "`cairn token list` shows the tokens",
             "WEBHOOK_NOT_FOUND" => "`cairn webhook list` shows the webhooks",
+            "BACKUP_NOT_FOUND" => "`cairn backup status` shows the last backup",
             "DELIVERY_NOT_FOUND" => "`cairn webhook deliveries` shows the deliveries that are kept",
             "EVENTS_DISABLED" => {
                 "set events.enabled (SERVICE_EVENTS_ENABLED) to true, and restart the server"

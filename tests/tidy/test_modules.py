@@ -30,7 +30,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"log"},
         {"environment"},
         {"txn"},
-        {"compact", "discard_log", "store_identity"},
+        {"compact", "discard_log", "snapshot", "store_identity"},
         {"compact_open"},
         {"rebuild"},
         {"fuzz"},
@@ -54,6 +54,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"api"},
         {"check"},
         {"lifecycle"},
+        {"backup"},
         {"fuzz", "simulation"},
     ],
     "api": [

@@ -7,8 +7,8 @@ use cairn_engine::{CompactionStatus, EngineError};
 use http::StatusCode;
 
 use crate::call::Call;
-use crate::context::OpenStore;
 use crate::error::AdminError;
+use crate::handlers::backup::other_environments;
 use crate::reply::Reply;
 
 fn body(status: CompactionStatus) -> Compaction {
@@ -45,15 +45,9 @@ pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    let OpenStore { engine, directory, audit, webhooks, sharing, .. } = call.context.open()?;
-    let environments = vec![
-        ("audit", audit.environment()),
-        ("identity", directory.environment()),
-        ("webhooks", webhooks.environment()),
-        ("sharing", sharing.environment()),
-    ];
-    let store = engine.store();
-    store.begin_compaction(environments).map_err(|error| match error {
+    let open = call.context.open()?;
+    let store = open.engine.store();
+    store.begin_compaction(other_environments(open)).map_err(|error| match error {
         EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
         error => error.into(),
     })?;

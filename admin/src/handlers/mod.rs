@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod accounts;
 pub(crate) mod audit_events;
 mod audited_refusal;
+pub(crate) mod backup;
 pub(crate) mod buckets;
 pub(crate) mod compaction;
 pub(crate) mod console;

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_api::{
-    BucketVerification, CorruptVersion, ObjectVerification, Proof, SignImportReport, SignedImportReport,
-    VerificationProgress, VerifiedBucket, VerifiedObject, VerifyBucket,
+    BucketVerification, CorruptVersion, ObjectVerification, Proof, SignBackupManifest, SignImportReport,
+    SignedImportReport, VerificationProgress, VerifiedBucket, VerifiedObject, VerifyBucket,
 };
 use cairn_engine::{Engine, EngineError, VerificationStatus, VerifiedVersion, VerifyPosition};
 use cairn_http1::iso8601_millis;
 use cairn_model::{Clock, SystemClock};
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -88,11 +88,28 @@ pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 /// `POST /api/v1/verify/imports`: signs a report of `cairn import verify`. The signature says when this store got it.
 pub(crate) async fn import_report(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let SignImportReport { report: mut payload } = call.json().await?;
+    let SignImportReport { report } = call.json().await?;
+    signed(&call, report, "report", "import")
+}
+
+/// `POST /api/v1/verify/backups`: signs the manifest of `cairn backup to`.
+pub(crate) async fn backup_manifest(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let SignBackupManifest { manifest } = call.json().await?;
+    signed(&call, manifest, "manifest", "backup")
+}
+
+/// Signs what a client has found, as a proof of this kind.
+fn signed(
+    call: &Call<'_, '_>,
+    mut payload: Map<String, Value>,
+    member: &str,
+    kind: &str,
+) -> Result<Reply, AdminError> {
     if payload.values().any(has_fraction) {
-        return Err(AdminError::invalid("report: numbers must be whole"));
+        return Err(AdminError::invalid(format!("{member}: numbers must be whole")));
     }
-    payload.insert("kind".to_owned(), "import".into());
+    payload.insert("kind".to_owned(), kind.into());
     payload.insert("signed_at".to_owned(), iso8601_millis(SystemClock.now().0).into());
     let proof = signed_proof(call.engine()?.store(), payload);
     reply(&SignedImportReport { proof })

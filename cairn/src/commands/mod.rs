@@ -6,6 +6,7 @@ mod app;
 mod apply;
 mod arguments;
 mod audit;
+mod backup;
 mod bucket;
 mod check;
 mod completions;
@@ -45,6 +46,7 @@ use app::App;
 use apply::Apply;
 use arguments::{Requested, normalized, requested, with_dash_last};
 use audit::Audit;
+use backup::Backup;
 use bucket::Bucket;
 use check::Check;
 use completions::Completions;
@@ -118,6 +120,7 @@ pub(crate) enum Command {
     Share(Share),
     Embed(Embed),
     Storage(Storage),
+    Backup(Backup),
     Verify(Verify),
     Completions(Completions),
     Man(Manual),
@@ -151,6 +154,7 @@ impl Command {
             Self::Share(noun) => noun.run(),
             Self::Embed(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
+            Self::Backup(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
             Self::Completions(command) => command.run(&usages(Cairn::get_args_info())),
             Self::Man(command) => command.run(&usages(Cairn::get_args_info())),
@@ -161,6 +165,7 @@ impl Command {
 /// Parses the arguments after the program's name. An early exit is a request for help, or wrong usage.
 pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
     let program = Cairn::get_args_info();
+    let arguments = &backup::with_run(arguments);
     let normalized = normalized(program.clone(), arguments);
     let arguments = normalized.as_slice();
     let arguments = match requested(program.clone(), arguments) {

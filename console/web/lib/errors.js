@@ -49,6 +49,7 @@ const MEANINGS = {
 // Codes whose messages name what is wrong.
 const DETAILED = {
   BUCKET_NOT_EMPTY: () => t("The bucket is not empty."),
+  BACKUP_NOT_FOUND: () => t("No such backup was begun since the service was started."),
   DELIVERY_NOT_FOUND: () => t("The delivery or its event is no longer kept."),
   EMBED_CONTENT_TYPE_REFUSED: () => t("Objects of this type cannot be embedded."),
   EXPIRATION_REQUIRED: () => t("The sharing policy requires an end."),

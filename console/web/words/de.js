@@ -320,6 +320,7 @@ export const words = {
   "No S3 request was refused since the server was started.": "Seit dem Start des Servers wurde keine S3-Anfrage abgelehnt.",
   "No service accounts yet. Each application should have one of its own.": "Noch keine Dienstkonten. Jede Anwendung sollte ein eigenes haben.",
   "No statement allows it, and what is not allowed is denied.": "Keine Anweisung erlaubt es, und was nicht erlaubt ist, wird abgelehnt.",
+  "No such backup was begun since the service was started.": "Seit dem Start des Dienstes wurde kein solches Backup begonnen.",
   "No web page of another origin may use the bucket afterwards.": "Danach darf keine Webseite anderer Herkunft den Bucket benutzen.",
   "No webhooks. A webhook sends every event to an address.": "Keine Webhooks. Ein Webhook sendet jedes Ereignis an eine Adresse.",
   "no: there are more records": "nein: es gibt mehr Einträge",

@@ -131,6 +131,10 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "repair_storage": ("POST", "/storage/repair", MANAGERS),
     "get_compaction": ("GET", "/storage/compact", EVERYONE),
     "compact_storage": ("POST", "/storage/compact", MANAGERS),
+    "get_backup": ("GET", "/storage/backup", EVERYONE),
+    "begin_backup": ("POST", "/storage/backup", MANAGERS),
+    "end_backup": ("DELETE", "/storage/backup", MANAGERS),
+    "sign_backup_manifest": ("POST", "/verify/backups", MANAGERS),
 }
 PUBLIC = {"get_health": "//health", "get_readiness": "//ready"}
 # What visitors of shares request: the token in the path is the whole authorization.

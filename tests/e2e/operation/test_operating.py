@@ -25,6 +25,7 @@ EXPORTS = ["SERVICE_MANAGEMENT_TOKEN", "RCLONE_CONFIG", "AWS_ACCESS_KEY_ID", "AW
 OBJECTS = {"a b/ü+%.txt": b"text", "large": random.Random(1).randbytes(9_000_000), "small": b""}
 SUDO = """#!/bin/sh
 [ "$1" = -u ] && shift 2
+[ "$1" = --preserve-env=SERVICE_MANAGEMENT_TOKEN ] && shift
 exec "$@"
 """
 # Runs the program as the systemd unit does, with the secrets from the package's files.
@@ -100,6 +101,7 @@ class Operator(Shell):
         """Replaces the addresses and directories of the page with those of this run."""
         for theirs, ours in self.replaced.items():
             text = text.replace(theirs, ours)
+        text = text.replace("cairn backup to ", f"cairn backup to --endpoint http://{LOOPBACK}:{self.api_port} ")
         lines = []
         for line in text.splitlines():
             asks = ("cairn status", "cairn bucket", "cairn quota", "cairn service-account", "cairn token", "cairn audit", "cairn verify", "cairn storage")
@@ -167,20 +169,24 @@ def test_every_block_of_the_operating_page_works(operator, make_store, run_folde
         if name in ("btrfs", "mount-point"):
             continue
         text = machine.own(text)
+        if "cairn backup to" in text:
+            for key, body in OBJECTS.items():
+                machine.s3.put("photos", key, body)
         if "backups/cairn-stopped-$(date" in text:
             # An earlier, smaller backup: a second one into the same directory must not end up inside the first.
             machine.run(text)
             wait_for_another_second()
             for key, body in OBJECTS.items():
                 machine.s3.put("photos", key, body)
-        if "cairn-before" in text:
+        is_restore = "cairn-before" in text or "cairn backup restore" in text
+        if is_restore:
             machine.s3.put("photos", "later", b"not in the backup")
         if name:
             (machine.folder / name).write_text(text)
         else:
             assert language == "sh", language
             machine.run(text)
-        if "cairn-before" in text:
+        if is_restore:
             assert set(machine.s3.list_all("photos")) == set(OBJECTS)
             assert all(machine.s3.get("photos", key).body == body for key, body in OBJECTS.items())
     assert_moved(machine.s3, "pictures")

@@ -232,7 +232,10 @@ operations! {
             Success { status: 206, meaning: "The requested range.", content: Some(Content::Bytes) },
             Success { status: 304, meaning: "The client's copy is current.", content: None },
         ],
-        [BUCKET_NAME, BUCKET, OBJECT, VERSION, (412, "PRECONDITION_FAILED"), (416, "RANGE_NOT_SATISFIABLE")];
+        [
+            BUCKET_NAME, BUCKET, OBJECT, VERSION, STATE, (412, "PRECONDITION_FAILED"),
+            (416, "RANGE_NOT_SATISFIABLE"),
+        ];
     "preview_object", "objects": "Returns the first 1 MiB of a text as plain text, or an image of up to 16 MiB.";
     [VERSION_ID], None => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT, VERSION, (415, "UNSUPPORTED_MEDIA_TYPE")];
     "list_object_versions", "objects": "Lists all versions and delete markers, the newest of a key first.";
@@ -428,6 +431,8 @@ operations! {
     [], optional_json_body::<VerifyBucket>() => [ok::<BucketVerification>()], [BUCKET_NAME, BUCKET];
     "sign_import_report", "integrity": "Signs what a comparison with another store found, as a proof of the kind import.";
     [], json_body::<SignImportReport>() => [ok::<SignedImportReport>()], [];
+    "sign_backup_manifest", "integrity": "Signs the manifest of a backup, as a proof of the kind backup.";
+    [], json_body::<SignBackupManifest>() => [ok::<SignedImportReport>()], [];
     "get_storage_status", "storage": "Shows capacity and available bytes.";
     [], None => [ok::<StorageStatus>()], [];
     "get_storage_usage", "storage": "Shows the usage of each bucket and of the store.";
@@ -440,6 +445,12 @@ operations! {
     [], None => [ok::<Compaction>()], [];
     "compact_storage", "storage": "Begins to return free space in metadata and empty volumes to the file system.";
     [], None => [accepted::<Compaction>()], [];
+    "get_backup", "storage": "Shows the backup in progress, or the last one.";
+    [], None => [ok::<Backup>()], [];
+    "begin_backup", "storage": "Copies the metadata of this moment, and keeps what they refer to until the backup ends.";
+    [], optional_json_body::<BeginBackup>() => [accepted::<Backup>()], [];
+    "end_backup", "storage": "Ends the backup in progress, and says whether everything was kept until now.";
+    [optional::<String>("id")], None => [ok::<Backup>()], [(404, "BACKUP_NOT_FOUND")];
     "get_share_descriptor", "visitors": "Describes the object of a share; nothing of it before a required password was given. Browsers get a page.";
     [], None => [ok::<ShareDescriptor>()], [SHARE, OBJECT, GONE, (500, "INTERNAL_ERROR"), (503, "NOT_READY")];
     "unlock_share", "visitors": "Checks the password of a share. Sets a cookie, and returns a token for the header x-service-unlock.";

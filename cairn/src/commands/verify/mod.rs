@@ -13,6 +13,7 @@ use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, text, words};
 use crate::terminal::plain;
 use proof::Proof;
+pub(crate) use proof::check_proof;
 use store::Store;
 use verification::{damage_text, proof_file, store_proof, verify};
 

@@ -62,6 +62,7 @@ fn verified(payload: &Value) -> String {
         Some("import") => {
             format!("import from {}, part {}", word(&payload["source"]), word(&payload["part"]))
         }
+        Some("backup") => format!("backup {}", word(&payload["backup"])),
         _ => text(&Value::Null),
     }
 }
@@ -73,6 +74,7 @@ fn result(payload: &Value) -> String {
             let versions = payload["versions_verified"].as_u64().map(|count| counted(count, "version"));
             format!("{} verified, {damaged} damaged", versions.as_deref().unwrap_or("unknown versions"))
         }
+        Some("backup") => format!("copied, {} damaged", word(&payload["damaged"])),
         Some("import") => match payload["results"]["differences"].as_u64() {
             Some(count) => counted(count, "difference"),
             None => format!("{} of this part", counted(listed(payload), "difference")),
@@ -115,7 +117,7 @@ impl Proof {
         let checked: Vec<Value> = proofs
             .iter()
             .map(|proof| {
-                let reason = check(proof, self.public_key.as_deref()).err();
+                let reason = check_proof(proof, self.public_key.as_deref()).err();
                 json!({
                     "valid": reason.is_none(), "reason": reason,
                     "public_key": proof["public_key"], "payload": proof["payload"],
@@ -141,7 +143,7 @@ impl Proof {
 ///
 /// # Errors
 /// Checks a proof. The error says what is wrong with it.
-fn check(proof: &Value, expected_key: Option<&str>) -> Result<(), &'static str> {
+pub(crate) fn check_proof(proof: &Value, expected_key: Option<&str>) -> Result<(), &'static str> {
     let decoded = |name: &str| STANDARD.decode(proof[name].as_str()?).ok();
     if !proof["payload"].is_object() || proof["algorithm"] != "ed25519" {
         return Err("it is not a proof of this program");
@@ -172,10 +174,10 @@ mod tests {
         let signature = STANDARD.encode(pair.sign(message.as_bytes()));
         let proof =
             json!({"payload": payload, "algorithm": "ed25519", "public_key": key, "signature": signature});
-        assert_eq!(check(&proof, None), Ok(()));
-        assert_eq!(check(&proof, Some(&key)), Ok(()));
+        assert_eq!(check_proof(&proof, None), Ok(()));
+        assert_eq!(check_proof(&proof, Some(&key)), Ok(()));
         let other = STANDARD.encode([1; 32]);
-        assert!(check(&proof, Some(&other)).is_err() && check(&proof, Some("x")).is_err());
+        assert!(check_proof(&proof, Some(&other)).is_err() && check_proof(&proof, Some("x")).is_err());
         for (name, value) in [
             ("payload", json!({"kind": "bucket"})),
             ("payload", json!([])),
@@ -187,7 +189,7 @@ mod tests {
         ] {
             let mut changed = proof.clone();
             changed[name] = value;
-            assert!(check(&changed, None).is_err(), "{name}");
+            assert!(check_proof(&changed, None).is_err(), "{name}");
         }
     }
 }

@@ -1,0 +1,278 @@
+//! Folders of backups: `cairn backup to`, `list`, `verify` and `restore`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use argh::{ArgsInfo, FromArgs};
+use cairn_api::{SignBackupManifest, SignedImportReport};
+use cairn_engine::backup::{
+    BackupError, BackupFolder, BackupSummary, Copied, HeldFolders, Pruned, copy_into, prune, restore,
+    verify_backups,
+};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::client::{Request, read};
+use crate::commands::backup::hold::Hold;
+use crate::commands::macros::command;
+use crate::commands::verify::check_proof;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::output::progress::Progress;
+use crate::output::table::{Columns, bytes, record, table, text};
+use crate::quantity::{Duration, Whole, counted};
+use crate::terminal;
+use crate::terminal::plain;
+
+command! {
+    /// Back up a running store into a folder. Only what earlier backups in the folder do not have is copied. Run this on the host
+    /// of the server, as its user; the folder may be on any file system.
+    struct To("to") {
+        /// the folder of backups; an empty or missing one is made
+        #[argh(positional, arg_name = "folder")]
+        folder: String,
+        /// keep this many of the newest backups, and remove older ones afterwards (default: keep all)
+        #[argh(option, arg_name = "n")]
+        keep: Option<Whole<1, 100_000>>,
+        /// give up after this time (default: 2h)
+        #[argh(option, arg_name = "duration")]
+        timeout: Option<Duration>,
+    }
+}
+
+/// List the backups in a folder, oldest first. Needs no server.
+#[derive(FromArgs, ArgsInfo, Debug)]
+#[argh(subcommand, name = "list", help_triggers("-h", "--help"))]
+pub(super) struct List {
+    /// the folder of backups
+    #[argh(positional, arg_name = "folder")]
+    folder: String,
+    /// print the list as JSON
+    #[argh(switch)]
+    json: bool,
+}
+
+/// Read everything in a folder of backups, and compare it with the signed manifests. Needs no server. The exit code is 0 if all
+/// backups are whole.
+#[derive(FromArgs, ArgsInfo, Debug)]
+#[argh(subcommand, name = "verify", help_triggers("-h", "--help"))]
+pub(super) struct Verify {
+    /// the folder of backups
+    #[argh(positional, arg_name = "folder")]
+    folder: String,
+    /// the public key that must have signed the manifests (base64; default: any)
+    #[argh(option, arg_name = "key")]
+    public_key: Option<String>,
+    /// print the result as JSON
+    #[argh(switch)]
+    json: bool,
+}
+
+/// Restore a backup into a new data folder. Needs no server. The service starts on it with the same master key.
+#[derive(FromArgs, ArgsInfo, Debug)]
+#[argh(subcommand, name = "restore", help_triggers("-h", "--help"))]
+pub(super) struct Restore {
+    /// the folder of backups
+    #[argh(positional, arg_name = "folder")]
+    folder: String,
+    /// the new data folder: empty or missing
+    #[argh(option, arg_name = "folder")]
+    data_dir: String,
+    /// the name of the backup (default: the newest one; cairn backup list shows all)
+    #[argh(option, arg_name = "name")]
+    backup: Option<String>,
+    /// print the result as JSON
+    #[argh(switch)]
+    json: bool,
+}
+
+const COPIED: Columns<Value> = &[
+    ("backup", |shown| text(&shown["backup"])),
+    ("shows", |shown| text(&shown["held_at"])),
+    ("size", |shown| bytes(&shown["bytes"])),
+    ("new", |shown| bytes(&shown["new_bytes"])),
+    ("payloads", |shown| text(&shown["payloads"])),
+    ("damaged", |shown| text(&shown["damaged"])),
+];
+
+impl To {
+    pub(super) fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let stop = stop_flag()?;
+        let hold = Hold::begin(&client, self.timeout)?;
+        let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
+        let store_id = held
+            .store_id()
+            .map_err(|error| format!("{error}\n  run this on the host of the server, as its user"))?;
+        let mut backups = BackupFolder::open_or_create(Path::new(&self.folder), &store_id).map_err(failed)?;
+        let copied = with_progress(&stop, |advance| {
+            let mut looked = std::time::Instant::now();
+            let mut loss = None;
+            let copied = copy_into(&mut backups, &held, &mut |done, expected| {
+                if looked.elapsed() >= LOOK {
+                    looked = std::time::Instant::now();
+                    loss = hold.loss();
+                }
+                loss.is_none() && advance(done, expected)
+            });
+            loss.map_or(copied.map_err(failed), Err)
+        })?;
+        // Signed before the end, and written after it: a manifest says that everything was kept until the copy was complete.
+        let request = SignBackupManifest { manifest: copied.manifest.clone() };
+        let signed: SignedImportReport =
+            read(&client.call(&Request::post("/api/v1/verify/backups").json(&request))?)?;
+        hold.end()?;
+        let proof = serde_json::to_value(&signed.proof).map_err(|error| error.to_string())?;
+        backups.commit(&copied.name, &proof).map_err(failed)?;
+        let manifest = &proof["payload"];
+        client.print(manifest, || record(COPIED, manifest))?;
+        self.remove_old(&mut backups)?;
+        damage_of(&copied)
+    }
+
+    fn remove_old(&self, backups: &mut BackupFolder) -> Outcome {
+        let Some(Whole(keep)) = self.keep else { return Ok(()) };
+        let Pruned { backups: count, bytes: freed } =
+            prune(backups, usize::try_from(keep).unwrap_or(usize::MAX)).map_err(failed)?;
+        if count > 0 && !self.json {
+            output::print(&format!("{} removed, {} freed\n", counted(count, "old backup"), bytes(&freed)))?;
+        }
+        Ok(())
+    }
+}
+
+/// How often the server is asked whether the store is still held.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Fails if something was damaged in the store: the backup has everything else.
+fn damage_of(copied: &Copied) -> Outcome {
+    if copied.damaged_count == 0 {
+        return Ok(());
+    }
+    let mut message =
+        format!("{} of the store are damaged; the backup has everything else", copied.damaged_count);
+    for damaged in &copied.damaged {
+        message += &format!("\n  {}", plain(damaged));
+    }
+    Err((message + "\n  cairn verify store shows the objects").into())
+}
+
+fn failed(error: BackupError) -> Failure {
+    plain(&error.to_string()).into()
+}
+
+/// Returns a flag that SIGINT and SIGTERM set.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| format!("signals cannot be handled: {error}"))?;
+    }
+    Ok(stop)
+}
+
+/// Runs something with a progress bar, until a signal arrives.
+fn with_progress<T>(
+    stop: &AtomicBool,
+    run: impl FnOnce(&mut dyn FnMut(u64, u64) -> bool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let progress = Progress::bytes(1);
+    let mut before = 0;
+    let done = run(&mut |done, expected| {
+        progress.expect(expected);
+        progress.add(done.saturating_sub(before));
+        before = done;
+        !stop.load(Ordering::Relaxed)
+    });
+    match done {
+        Err(Failure::Failed(message)) if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(message)),
+        done => done,
+    }
+}
+
+const LISTED: Columns<BackupSummary> = &[
+    ("backup", |backup| backup.name.clone()),
+    ("shows", |backup| backup.held_at.clone()),
+    ("size", |backup| bytes(&backup.proof["payload"]["bytes"])),
+    ("new", |backup| bytes(&backup.proof["payload"]["new_bytes"])),
+];
+
+impl List {
+    pub(super) fn run(&self) -> Outcome {
+        let backups = BackupFolder::open(Path::new(&self.folder)).map_err(failed)?;
+        let backups = backups.backups().map_err(failed)?;
+        output::print(&if self.json {
+            let manifests: Vec<&Value> = backups.iter().map(|backup| &backup.proof["payload"]).collect();
+            terminal::json(&json!({"backups": manifests}))
+        } else {
+            table(LISTED, &backups)
+        })
+    }
+}
+
+const VERIFIED: Columns<Value> = &[
+    ("backups", |found| found["backups"].as_array().map_or(0, Vec::len).to_string()),
+    ("size read", |found| bytes(&found["bytes"])),
+    ("pages and payloads", |found| text(&found["blobs"])),
+    ("damaged", |found| text(&found["damaged"])),
+];
+
+impl Verify {
+    /// Prints what was found. Fails if a backup is not whole, or not signed.
+    pub(super) fn run(&self) -> Outcome {
+        let stop = stop_flag()?;
+        let backups = BackupFolder::open(Path::new(&self.folder)).map_err(failed)?;
+        let verified = with_progress(&stop, |advance| verify_backups(&backups, advance).map_err(failed))?;
+        let mut wrong = Vec::new();
+        let mut shown = Vec::new();
+        for ((name, reason), backup) in verified.backups.iter().zip(backups.backups().map_err(failed)?) {
+            let signature = check_proof(&backup.proof, self.public_key.as_deref()).err();
+            let reason = reason.clone().or_else(|| signature.map(|reason| format!("signature: {reason}")));
+            if let Some(reason) = &reason {
+                wrong.push(format!("{name}: {reason}"));
+            }
+            shown.push(json!({"backup": name, "whole": reason.is_none(), "reason": reason}));
+        }
+        let found = json!({
+            "backups": shown, "bytes": verified.bytes, "blobs": verified.blobs, "damaged": verified.damaged,
+        });
+        output::print(&if self.json { terminal::json(&found) } else { record(VERIFIED, &found) })?;
+        if wrong.is_empty() { Ok(()) } else { Err(plain(&wrong.join("\n")).into()) }
+    }
+}
+
+const RESTORED: Columns<Value> = &[
+    ("backup", |found| text(&found["backup"])),
+    ("shows", |found| text(&found["held_at"])),
+    ("size written", |found| bytes(&found["bytes"])),
+    ("payloads", |found| text(&found["payloads"])),
+    ("damaged payloads", |found| text(&found["damaged"])),
+];
+
+impl Restore {
+    /// Prints what was restored. Fails if a payload is damaged in the backup.
+    pub(super) fn run(&self) -> Outcome {
+        let stop = stop_flag()?;
+        let backups = BackupFolder::open(Path::new(&self.folder)).map_err(failed)?;
+        let backup = backups.backup(self.backup.as_deref()).map_err(failed)?;
+        check_proof(&backup.proof, None)
+            .map_err(|reason| format!("the manifest of {} is not signed: {reason}", plain(&backup.name)))?;
+        let data_dir = Path::new(&self.data_dir);
+        let restored =
+            with_progress(&stop, |advance| restore(&backups, &backup, data_dir, advance).map_err(failed))?;
+        let found = json!({
+            "backup": backup.name, "held_at": backup.held_at, "bytes": restored.bytes, "files": restored.files,
+            "payloads": restored.payloads, "damaged": restored.damaged_count, "damaged_payloads": restored.damaged,
+        });
+        output::print(&if self.json { terminal::json(&found) } else { record(RESTORED, &found) })?;
+        match restored.damaged_count {
+            0 => Ok(()),
+            count => Err(format!(
+                "{} damaged in the backup; everything else was restored\n  cairn verify store shows the objects",
+                crate::quantity::were(count, "payload")
+            )
+            .into()),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A hold of a running store. Dropping it releases the store.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cairn_api::{Backup, BeginBackup};
+use cairn_http1::encode_strict;
+
+use crate::client::{Client, Request, read};
+use crate::failure::Failure;
+use crate::output::progress::Progress;
+use crate::quantity;
+use crate::terminal::plain;
+
+/// The route of backups.
+pub(super) const PATH: &str = "/api/v1/storage/backup";
+/// How often a server is asked for the progress.
+const POLL: Duration = Duration::from_millis(200);
+
+/// A store that is held. Dropping it ends the hold.
+pub(super) struct Hold<'c> {
+    client: &'c Client,
+    id: String,
+    /// The data folder on the host of the server.
+    pub(super) data_dir: PathBuf,
+    /// The folder with the copy of the metadata.
+    pub(super) backup_dir: PathBuf,
+    is_ended: bool,
+}
+
+impl<'c> Hold<'c> {
+    /// Begins a hold, and waits until the metadata are copied.
+    ///
+    /// # Errors
+    /// The refusal of the server, and why the hold ended early.
+    pub(super) fn begin(client: &'c Client, timeout: Option<quantity::Duration>) -> Result<Self, Failure> {
+        let request = BeginBackup { timeout_seconds: timeout.map(|timeout| timeout.seconds) };
+        let mut status: Backup = read(&client.call(&Request::post(PATH).json(&request))?)?;
+        let folder = |path: &Option<String>| PathBuf::from(path.as_deref().unwrap_or_default());
+        let hold = Self {
+            client,
+            id: status.id.clone().unwrap_or_default(),
+            data_dir: folder(&status.data_dir),
+            backup_dir: folder(&status.backup_dir),
+            is_ended: false,
+        };
+        let progress = Progress::described();
+        while *status.state == *"copying" {
+            progress.show(status.copied_bytes, status.expected_bytes, "copying the metadata".to_owned());
+            nap(POLL);
+            status = hold.status()?;
+        }
+        match ended_early(&status) {
+            Some(failure) => Err(failure),
+            None => Ok(hold),
+        }
+    }
+
+    fn status(&self) -> Result<Backup, Failure> {
+        read(&self.client.call(&Request::get(PATH))?)
+    }
+
+    /// Returns why the store is not held any more, if so.
+    pub(super) fn loss(&self) -> Option<Failure> {
+        // A server that does not answer may hold the store all the same. The end shows it.
+        let status = self.status().ok()?;
+        let is_other = status.id.as_deref() != Some(&self.id);
+        if is_other {
+            return Some("the service was restarted: what was copied is no backup".into());
+        }
+        ended_early(&status)
+    }
+
+    /// Ends the hold.
+    ///
+    /// # Errors
+    /// Why not everything was kept until now.
+    pub(super) fn end(mut self) -> Result<(), Failure> {
+        self.is_ended = true;
+        let status: Backup = read(&self.client.call(&self.request())?)?;
+        ended_early(&status).map_or(Ok(()), Err)
+    }
+
+    /// Leaves the store held.
+    pub(super) fn keep(mut self) {
+        self.is_ended = true;
+    }
+
+    fn request(&self) -> Request {
+        Request::delete(format!("{PATH}?id={}", encode_strict(&self.id)))
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            // If this fails, the hold ends at its timeout.
+            let _ = self.client.call(&self.request());
+        }
+    }
+}
+
+/// Returns why a hold ended by itself, if it did.
+pub(super) fn ended_early(status: &Backup) -> Option<Failure> {
+    let reason = status.reason.as_deref()?;
+    Some(format!("the backup ended early: {}\n  what was copied is no backup", plain(reason)).into())
+}
+
+/// Lets this thread, which is a plain one, rest.
+#[expect(clippy::disallowed_methods, reason = "a plain thread")]
+pub(super) fn nap(duration: Duration) {
+    std::thread::sleep(duration);
+}

@@ -1,0 +1,94 @@
+//! `cairn backup`: backs up a running store.
+
+mod folder;
+mod hold;
+mod run;
+
+use cairn_api::Backup as Status;
+
+use crate::client::{Request, read};
+use crate::commands::macros::{command, noun};
+use crate::failure::Outcome;
+use crate::output::table::{Columns, bytes, record, text, words};
+use crate::quantity::Duration;
+use folder::{List, Restore, To, Verify};
+use hold::{Hold, PATH, ended_early};
+use run::Run;
+
+noun! {
+    /// Back up a running store. `cairn backup -- COMMAND` holds the store while a command copies it. Writes go on meanwhile.
+    struct Backup("backup"): BackupCommand { Run, To, List, Verify, Restore, Begin, End, ShowStatus }
+}
+
+command! {
+    /// Hold the store for a copy by hand, and wait until its metadata are copied. `cairn backup end` ends it.
+    struct Begin("begin") {
+        /// end by itself after this time (default: 2h)
+        #[argh(option, arg_name = "duration")]
+        timeout: Option<Duration>,
+    }
+}
+
+command! {
+    /// End the backup in progress. Fails if it had ended by itself before: then what was copied is no backup.
+    struct End("end") {}
+}
+
+command! {
+    /// Show the backup in progress, or the last one.
+    struct ShowStatus("status") {}
+}
+
+const SHOWN: Columns<Status> = &[
+    ("state", |status| words(&status.state)),
+    ("began", |status| text(&status.begun_at)),
+    ("held since", |status| text(&status.held_at)),
+    ("ends by itself", |status| text(&status.expires_at)),
+    ("ended", |status| text(&status.ended_at)),
+    ("reason", |status| text(&status.reason)),
+    ("metadata copied", |status| bytes(&status.copied_bytes)),
+    ("metadata to copy", |status| bytes(&status.expected_bytes)),
+    ("removed data kept", |status| bytes(&status.held_bytes)),
+    ("data folder", |status| text(&status.data_dir)),
+    ("metadata folder", |status| text(&status.backup_dir)),
+];
+
+/// Adds the word `run`, which may be left out before a command that follows `--`.
+pub(super) fn with_run<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut whole = arguments.to_vec();
+    if let ["backup", first, ..] = arguments
+        && first.starts_with("--")
+        && arguments.contains(&"--")
+    {
+        whole.insert(1, "run");
+    }
+    whole
+}
+
+impl Begin {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let hold = Hold::begin(&client, self.timeout)?;
+        let body = client.call(&Request::get(PATH))?;
+        hold.keep();
+        client.print_as(&body, |status: &Status| {
+            record(SHOWN, status) + "\ncopy both folders, then: cairn backup end\n"
+        })
+    }
+}
+
+impl End {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let body = client.call(&Request::delete(PATH))?;
+        let status: Status = read(&body)?;
+        client.print(&body, || record(SHOWN, &status))?;
+        ended_early(&status).map_or(Ok(()), Err)
+    }
+}
+
+impl ShowStatus {
+    fn run(&self) -> Outcome {
+        self.client()?.show(&Request::get(PATH), SHOWN)
+    }
+}

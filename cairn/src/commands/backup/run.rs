@@ -1,0 +1,102 @@
+//! `cairn backup -- COMMAND`: holds the store while a command copies it.
+
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::commands::backup::hold::{Hold, nap};
+use crate::commands::macros::command;
+use crate::failure::{Failure, Outcome};
+use crate::quantity;
+
+/// Environment variable of the command: the folder with the copy of the metadata.
+const BACKUP_DIR: &str = "CAIRN_BACKUP_DIR";
+/// Environment variable of the command: the data folder.
+const DATA_DIR: &str = "CAIRN_DATA_DIR";
+
+/// How often the command is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// How often the server is asked whether the store is still held.
+const LOOK: Duration = Duration::from_secs(2);
+
+command! {
+    /// Hold the store, run a command that copies it, and release it however the command ends. The command finds the data folder
+    /// in $CAIRN_DATA_DIR and the copied metadata in $CAIRN_BACKUP_DIR. The word run may be left out. Run this on the host of
+    /// the server, as its user.
+    struct Run("run") {
+        /// end by itself after this time (default: 2h)
+        #[argh(option, arg_name = "duration")]
+        timeout: Option<quantity::Duration>,
+        /// the command and its arguments, after --
+        #[argh(positional, greedy)]
+        command: Vec<String>,
+    }
+}
+
+impl Run {
+    pub(super) fn run(&self) -> Outcome {
+        let Some((program, arguments)) = self.command.split_first() else {
+            return Err(Failure::WrongUsage(
+                "a command is missing: cairn backup -- restic backup \"$CAIRN_DATA_DIR\"".to_owned(),
+            ));
+        };
+        let client = self.client()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop))
+                .map_err(|error| format!("signals cannot be handled: {error}"))?;
+        }
+        let hold = Hold::begin(&client, self.timeout)?;
+        check_readable(&hold.backup_dir)?;
+        let mut command = std::process::Command::new(program);
+        command.args(arguments).env(BACKUP_DIR, &hold.backup_dir).env(DATA_DIR, &hold.data_dir);
+        let mut child =
+            command.spawn().map_err(|error| format!("the command could not be started: {error}"))?;
+        let ended = wait(&mut child, &hold, &stop);
+        hold.end()?;
+        let status = ended?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted("the backup was interrupted".to_owned()));
+        }
+        if status.success() { Ok(()) } else { Err(format!("the command failed: {status}").into()) }
+    }
+}
+
+/// Refuses to run a command that could not read the copy.
+fn check_readable(folder: &Path) -> Outcome {
+    match std::fs::read_dir(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "{} cannot be read: {error}\n  run this on the host of the server, as its user",
+            folder.display()
+        )
+        .into()),
+    }
+}
+
+/// Waits for the end of the command. Ends it when a signal arrives or the store is no longer held.
+fn wait(child: &mut Child, hold: &Hold<'_>, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
+    let mut looked = Instant::now();
+    let mut loss = None;
+    let mut is_told = false;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return loss.map_or(Ok(status), Err);
+        }
+        if loss.is_none() && looked.elapsed() >= LOOK {
+            loss = hold.loss();
+            looked = Instant::now();
+        }
+        if !is_told && (loss.is_some() || stop.load(Ordering::Relaxed)) {
+            is_told = true;
+            // It may have ended a moment ago.
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+        }
+        nap(GLANCE);
+    }
+}

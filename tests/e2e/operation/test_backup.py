@@ -1,0 +1,236 @@
+"""`cairn backup`: copies while clients write, and folders of backups."""
+
+import json
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.backups import Writers, back_up, check_store, cli_of, copied_store, put_metadata_over
+from harness.management import expect, expect_refusal
+from harness.s3 import object_target
+from harness.server import Cairn
+from harness.wait import until
+
+BUCKET = "backed-up"
+COPY = 'cp -a --sparse=always "$CAIRN_DATA_DIR" "$1/data" && cp -a "$CAIRN_BACKUP_DIR" "$1/metadata"'
+ROUNDS = 3
+
+
+def copy_to(folder: Path) -> list[str]:
+    """A command that copies the store, as somebody would write it."""
+    return ["sh", "-euc", COPY, "sh", str(folder)]
+
+
+def status(store: Cairn) -> dict:
+    """The status of the last backup."""
+    return expect(store.admin.get("/storage/backup"), 200)
+
+
+@pytest.mark.parametrize("sealed", ["false", "true"])
+@pytest.mark.parametrize("commit", ["log", "lmdb"])
+def test_copy_that_was_made_while_clients_write(make_store, run_folder: Path, sealed: str, commit: str, tmp_path: Path):
+    """The copy opens, is consistent, and has every write that was acknowledged before. The store holds nothing afterwards."""
+    store = make_store(SERVICE_STORAGE_ENCRYPTION_ENABLED=sealed, SERVICE_STORAGE_COMMIT=commit).start()
+    store.s3.create_bucket(BUCKET)
+    with Writers(store, BUCKET) as writers:
+        for number in range(ROUNDS):
+            until(lambda: len(writers.written) > 100, "writes")
+            acknowledged = dict(writers.written)
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            done = back_up(store, "--", *copy_to(folder))
+            assert (done.returncode, done.stderr) == (0, ""), done
+            copy = copied_store(store, folder)
+            put_metadata_over(copy.data, folder / "metadata")
+            copy.start()
+            try:
+                check_store(copy, BUCKET, acknowledged)
+                assert not (copy.data / "backup").exists() and not (copy.data / "hold.json").exists()
+                assert copy.stop() == 0
+                # The restored store is an ordinary one.
+                copy.start()
+                check_store(copy, BUCKET, acknowledged)
+            finally:
+                copy.kill()
+                shutil.rmtree(folder)
+    until(lambda: not (store.data / "backup").exists(), "the copy of the metadata is removed")
+    ended = status(store)
+    assert (ended["state"], ended["reason"]) == ("released", None), ended
+
+
+def test_torn_copy_is_refused(make_store, run_folder: Path, tmp_path: Path):
+    """A data folder that was copied file by file during a backup does not start without the metadata of the backup."""
+    store = make_store().start()
+    store.s3.create_bucket(BUCKET)
+    done = back_up(store, "--", *copy_to(tmp_path))
+    assert done.returncode == 0, done
+    copy = copied_store(store, tmp_path)
+    process = copy.spawn()
+    assert process.wait(60) != 0
+    assert "was copied during the backup" in copy.output() and f"cp -a {copy.data}/backup/. {copy.data}/" in copy.output()
+    # Metadata that were put over it only in part are refused, too.
+    put_metadata_over(copy.data, tmp_path / "metadata")
+    damaged = copy.data / "control/data.mdb"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    process = copy.spawn()
+    assert process.wait(60) != 0 and "copy it again" in copy.output()
+    put_metadata_over(copy.data, tmp_path / "metadata")
+    copy.start()
+    copy.kill()
+
+
+def test_hold_ends_in_every_case(make_store, tmp_path: Path):
+    """It ends when the command fails or cannot start, on a signal, at its timeout, and when the service is stopped or killed."""
+    store = make_store().start()
+    cli = cli_of(store)
+    failed = back_up(store, "--", "sh", "-c", "exit 3")
+    assert failed.returncode == 1 and "exit status: 3" in failed.stderr, failed
+    assert status(store)["state"] == "released"
+    missing = back_up(store, "--", "/no/such/program")
+    assert missing.returncode == 1 and "could not be started" in missing.stderr, missing
+    assert back_up(store, "--").returncode == 2
+    until(lambda: not (store.data / "backup").exists(), "the folder is removed")
+    process = subprocess.Popen(
+        [str(store.binary), "backup", "--", "sleep", "600"], env=cli.environment(), stderr=subprocess.PIPE, text=True
+    )
+    until(lambda: status(store)["state"] == "held", "the store is held")
+    # Another one is refused, and cannot end this one.
+    assert "already in progress" in back_up(store, "begin").stderr
+    expect_refusal(store.admin.delete("/storage/backup?id=other"), 404, "BACKUP_NOT_FOUND")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 130 and "interrupted" in process.stderr.read()
+    assert status(store)["state"] == "released"
+    until(lambda: not (store.data / "backup").exists(), "the folder is removed")
+    late = back_up(store, "--timeout", "1s", "--", "sleep", "600")
+    assert late.returncode == 1 and "its time was over" in late.stderr, late
+    until(lambda: not (store.data / "backup").exists(), "the folder is removed")
+    for ends in (store.stop, store.kill):
+        begun = cli.json("backup", "begin")
+        assert begun["state"] == "held" and Path(begun["backup_dir"], "hold.json").is_file()
+        ends()
+        store.start()
+        assert not (store.data / "backup").exists()
+        expect_refusal(store.admin.delete("/storage/backup"), 404, "BACKUP_NOT_FOUND")
+
+
+def test_bad_requests_are_refused(make_store):
+    """They change nothing."""
+    store = make_store().start()
+    for body in ({"timeout_seconds": 0}, {"timeout_seconds": 604_801}, {"timeout_seconds": "1h"}, {"other": 1}):
+        expect_refusal(store.admin.post("/storage/backup", body), 400, "INVALID_REQUEST")
+    expect_refusal(store.admin.get("/storage/backup?x=1"), 400, "INVALID_REQUEST")
+    assert status(store)["state"] == "none"
+
+
+def folder_bytes(folder: Path) -> int:
+    """The bytes of all files of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def folder_json(store: Cairn, *arguments: str) -> dict:
+    """The output of a command of `cairn backup` that needs no server."""
+    done = back_up(store, *arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("sealed", ["false", "true"])
+def test_backups_in_a_folder(make_store, run_folder: Path, tmp_path: Path, sealed: str):
+    """The second backup copies what is new. All are verified, and each restored store is whole, with accounts and settings."""
+    store = make_store(SERVICE_STORAGE_ENCRYPTION_ENABLED=sealed).start()
+    s3, cli = store.s3, cli_of(store)
+    s3.create_bucket(BUCKET)
+    account = expect(store.admin.post("/service-accounts", {"name": "backed-up"}), 201)
+    for number in range(60):
+        assert s3.request("PUT", object_target(BUCKET, f"old/{number}"), body=f"{number}".encode() * 50_000).status == 200
+    folder = tmp_path / "backups"
+    first = cli.json("backup", "to", str(folder))
+    assert first["damaged"] == 0 and first["payloads"] == 60 and first["new_bytes"] > 60 * 50_000, first
+    with Writers(store, BUCKET) as writers:
+        until(lambda: len(writers.written) > 50, "writes")
+        acknowledged = dict(writers.written)
+        cli.json("backup", "to", str(folder))
+    cli.json("backup", "to", str(folder))
+    size = folder_bytes(folder)
+    last = cli.json("backup", "to", str(folder))
+    assert folder_bytes(folder) - size < 60 * 50_000, "unchanged payloads are not copied again"
+    verified = folder_json(store, "verify", str(folder))
+    assert [backup["whole"] for backup in verified["backups"]] == [True] * 4 and verified["damaged"] == 0
+    listed = folder_json(store, "list", str(folder))["backups"]
+    assert [backup["backup"] for backup in listed] == sorted(backup["backup"] for backup in listed) and listed[0] == first
+    assert listed[3] == last
+    for number, backup in enumerate(listed):
+        copy = copied_store(store, tmp_path / f"restored-{number}")
+        restored = folder_json(store, "restore", str(folder), "--data-dir", str(copy.data), "--backup", backup["backup"])
+        assert restored["damaged"] == 0 and restored["payloads"] == backup["payloads"], restored
+        copy.start()
+        try:
+            check_store(copy, BUCKET, acknowledged if number > 0 else {})
+            for old in range(60):
+                assert copy.s3.request("GET", object_target(BUCKET, f"old/{old}")).body == f"{old}".encode() * 50_000
+            assert expect(copy.admin.get(f"/service-accounts/{account['service_account']['id']}"), 200)["name"] == "backed-up"
+            assert (copy.s3.request("GET", object_target(BUCKET, "0/0")).status == 404) == (number == 0)
+        finally:
+            copy.kill()
+            shutil.rmtree(copy.folder)
+    assert "has files" in cli_fails(store, "restore", str(folder), "--data-dir", str(folder))
+    cli.json("backup", "to", str(folder), "--keep", "1")
+    left = folder_json(store, "verify", str(folder))
+    assert [backup["whole"] for backup in left["backups"]] == [True]
+
+
+def cli_fails(store: Cairn, *arguments: str) -> str:
+    """Runs a command of `cairn backup` that must fail. Returns its standard error."""
+    done = back_up(store, *arguments)
+    assert done.returncode == 1, done
+    return done.stderr
+
+
+def test_damage_in_a_folder_of_backups_is_found(make_store, run_folder: Path, tmp_path: Path):
+    """A changed byte anywhere is found, and a folder of another store is refused."""
+    store = make_store().start()
+    store.s3.create_bucket(BUCKET)
+    for number in range(5):
+        store.s3.request("PUT", object_target(BUCKET, f"{number}"), body=f"{number}".encode() * 40_000)
+    folder = tmp_path / "backups"
+    cli_of(store).json("backup", "to", str(folder))
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir() or path.name in ("lock", "repository.json"):
+            continue
+        whole = path.read_bytes()
+        for place in (0, len(whole) // 2, len(whole) - 3):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1:])
+            assert cli_fails(store, "verify", str(folder)), (path, place)
+        path.write_bytes(whole)
+    assert back_up(store, "verify", str(folder)).returncode == 0
+    other = make_store().start()
+    assert "another store" in cli_fails(other, "to", str(folder))
+    assert "other files" in cli_fails(other, "to", str(tmp_path))
+    assert status(other)["state"] == "released"
+
+
+def test_killed_backups_leave_whole_ones(make_store, run_folder: Path, tmp_path: Path):
+    """`cairn backup to` is killed at random moments. What was finished is whole, and the next one goes on."""
+    store = make_store().start()
+    store.s3.create_bucket(BUCKET)
+    folder = tmp_path / "backups"
+    for attempt in range(6):
+        for number in range(10):
+            store.s3.request("PUT", object_target(BUCKET, f"{attempt}/{number}"), body=f"{attempt}{number}".encode() * 90_000)
+        process = subprocess.Popen(
+            [str(store.binary), "backup", "to", str(folder)], env=cli_of(store).environment(), stdout=subprocess.DEVNULL
+        )
+        try:
+            process.wait(0.05 * attempt)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if status(store)["state"] in ("copying", "held"):
+            expect(store.admin.delete("/storage/backup"), 200)
+        until(lambda: not (store.data / "backup").exists(), "the folder is removed")
+    cli_of(store).json("backup", "to", str(folder))
+    verified = folder_json(store, "verify", str(folder))
+    assert all(backup["whole"] for backup in verified["backups"]) and verified["backups"], verified

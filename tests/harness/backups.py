@@ -1,0 +1,103 @@
+"""Writers during a backup, and what a copy of the store must have."""
+
+import hashlib
+import subprocess
+import threading
+from pathlib import Path
+
+from .cli import Cli
+from .management import expect
+from .s3 import object_target
+from .server import Cairn
+
+KEYS = 40
+SIZES = (10, 5_000, 40_000, 300_000)
+
+
+def content(key: str, number: int) -> bytes:
+    """The content of write `number` of a key: it begins with its own description."""
+    seed = f"{key} {number} ".encode()
+    size = SIZES[number % len(SIZES)]
+    return (seed + hashlib.sha256(seed).digest() * (size // 32 + 1))[: size + len(seed)]
+
+
+class Writers:
+    """Threads that overwrite and delete objects until they are stopped. Each key belongs to one thread."""
+
+    def __init__(self, store: Cairn, bucket: str, threads: int = 3):
+        self.store, self.bucket = store, bucket
+        self.stopping = threading.Event()
+        self.failures: list[str] = []
+        # The number of the last acknowledged write of each key.
+        self.written: dict[str, int] = {}
+        self.threads = [threading.Thread(target=self._write, args=(number,)) for number in range(threads)]
+
+    def _write(self, thread: int) -> None:
+        s3 = self.store.s3
+        number = 0
+        while not self.stopping.is_set():
+            key = f"{thread}/{number % KEYS}"
+            if number % 7 == 6:
+                response = s3.request("DELETE", object_target(self.bucket, key))
+            else:
+                response = s3.request("PUT", object_target(self.bucket, key), body=content(key, number))
+            if response.status not in (200, 204):
+                self.failures.append(f"{key}: {response.status}")
+                return
+            self.written[key] = number
+            number += 1
+
+    def __enter__(self) -> "Writers":
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+        assert self.failures == []
+
+
+def cli_of(store: Cairn) -> Cli:
+    """The command line with the system token. Commands of the user follow a backup, so the address is in the environment."""
+    return Cli(store.management, store.secrets.system_token, SERVICE_MANAGEMENT_ENDPOINT=store.management)
+
+
+def back_up(
+    store: Cairn, *arguments: str, environment: dict[str, str] | None = None, timeout: int = 120
+) -> subprocess.CompletedProcess:
+    """Runs `cairn backup` to its end."""
+    return subprocess.run(
+        [str(store.binary), "backup", *arguments], env={**(environment or {}), **cli_of(store).environment()},
+        capture_output=True, text=True, timeout=timeout, check=False,
+    )
+
+
+def copied_store(store: Cairn, folder: Path) -> Cairn:
+    """A second server with the secrets of a store, for the copy of its data in `folder`/data."""
+    copy = Cairn(folder, store.extra, store.binary)
+    copy.secrets = store.secrets
+    return copy
+
+
+def put_metadata_over(data: Path, backup: Path) -> None:
+    """Puts the metadata of a backup over a copied data folder."""
+    subprocess.run(["cp", "-a", f"{backup}/.", f"{data}/"], check=True)
+
+
+def check_store(store: Cairn, bucket: str, acknowledged: dict[str, int]) -> None:
+    """Checks that a started store is consistent, and that no write is missing that was acknowledged before the backup began."""
+    found = expect(store.admin.get("/storage/inspect?maximum_entries=1000000"), 200)
+    assert found["complete"] and found["findings"] == [], found
+    verified = expect(store.admin.post(f"/verify/buckets/{bucket}"), 200)
+    assert verified["corrupt_count"] == 0, verified
+    s3 = store.s3
+    for key, number in acknowledged.items():
+        response = s3.request("GET", object_target(bucket, key))
+        if response.status == 200:
+            written_key, written, _ = response.body.split(b" ", 2)
+            assert written_key.decode() == key and int(written) >= number - (number % 7 == 6), (key, number, written)
+            assert response.body == content(key, int(written))
+        else:
+            assert response.status == 404, response
