@@ -1,5 +1,7 @@
 //! All limits of the management plane, with their reasons.
 
+use std::time::Duration;
+
 /// Most verifications that run at once, on all executors together. Each reads one block at a time; more would make each
 /// slower and the device busier.
 pub(crate) const VERIFICATIONS_MAX: usize = 2;
@@ -9,6 +11,15 @@ pub(crate) const RUN_KEYS_MAX: u64 = 100_000;
 
 /// Copies that a restoration of a bucket makes at the same time.
 pub(crate) const RESTORE_COPIES_MAX: usize = 16;
+
+/// Most keys that one search examines, and the longest time that it takes. The client continues with the token.
+pub(crate) const FIND_KEYS_MAX: u64 = 1_000_000;
+/// See [`FIND_KEYS_MAX`].
+pub(crate) const FIND_TIME_MAX: Duration = Duration::from_secs(2);
+/// Largest size that a search can ask for, in bytes: far above that of any object.
+pub(crate) const FIND_BYTES_MAX: u64 = 1_000_000_000_000_000;
+/// Longest content type that a search can ask for, in characters.
+pub(crate) const FIND_TYPE_CHARACTERS_MAX: usize = 255;
 
 /// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
 pub(crate) const IMPORT_RUNS_MAX: usize = 1000;

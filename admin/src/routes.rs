@@ -238,6 +238,7 @@ pub(crate) static ROUTES: &[Route] = &[
         handler!(imports::put_part),
     )
     .unrecorded(),
+    get("/api/v1/buckets/{bucket}/find", ALL, "find_objects", handler!(objects::find)).data_read(),
     get(
         "/api/v1/buckets/{bucket}/deleted-objects",
         ALL,

@@ -272,3 +272,16 @@ pub struct RestoredBucket {
 pub struct RestoreObject {
     pub version_id: VersionId,
 }
+
+/// The objects that a search has found, in key order.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FoundPage {
+    #[schemars(length(max = 1000))]
+    pub objects: Vec<ObjectEntry>,
+    /// Keys that this request has looked at.
+    pub examined: u64,
+    /// Whether everything was looked at. Otherwise the token continues.
+    pub complete: bool,
+    /// Null when everything was looked at.
+    pub next_continuation_token: Option<String>,
+}

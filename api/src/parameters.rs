@@ -23,3 +23,18 @@ pub struct WaitSeconds(#[schemars(range(max = 30))] pub u32);
 #[derive(JsonSchema)]
 #[schemars(inline)]
 pub struct EventTypes(#[schemars(length(min = 1, max = 8))] pub Vec<EventType>);
+
+/// A text or a pattern that keys are compared with.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct KeyText(#[schemars(length(min = 1, max = 1024))] pub String);
+
+/// A size in bytes.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct Bytes(#[schemars(range(max = 1_000_000_000_000_000_i64))] pub u64);
+
+/// A content type, or a pattern such as image/*.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct ContentType(#[schemars(length(min = 1, max = 255))] pub String);

@@ -296,6 +296,8 @@ pub(crate) const BACKGROUND_REST_MAX: Duration = Duration::from_secs(1);
 
 /// Keys that a walk over a slice reads from one snapshot.
 pub(crate) const WALK_PAGE_RECORDS: usize = 256;
+/// Longest time that a walk over objects reads from one snapshot, if a key takes long: a pattern of a thousand characters.
+pub(crate) const WALK_STEP_TIME: Duration = Duration::from_millis(1);
 
 /// Most findings listed for one version. Further ones are counted.
 pub(crate) const FINDINGS_OF_VERSION_MAX: usize = 16;

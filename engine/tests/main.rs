@@ -14,6 +14,7 @@ mod model;
 mod multipart;
 mod objects;
 mod quota;
+mod search;
 mod space;
 mod support;
 mod verify;

@@ -1,5 +1,5 @@
-//! Value types that several crates share: names, keys, entity tags, version ids, time, calendar,
-//! networks, metrics.
+//! Value types that several crates share: names, keys, entity tags, version ids, patterns of keys, time,
+//! calendar, networks, metrics.
 //!
 //! Names are validated where they enter the program and trusted afterwards. Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@ mod bucket_name;
 pub mod calendar;
 mod client_network;
 mod etag;
+mod glob;
 mod highest_time;
 mod integers;
 mod ip_network;
@@ -21,6 +22,7 @@ mod xml_char;
 pub use bucket_name::{BUCKET_NAME_BYTES_MAX, BucketName, InvalidBucketName};
 pub use client_network::client_network;
 pub use etag::Etag;
+pub use glob::Glob;
 pub use highest_time::HighestTime;
 pub use integers::{u64_of, usize_of};
 pub use ip_network::IpNetwork;

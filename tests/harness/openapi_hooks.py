@@ -140,6 +140,14 @@ def has_unusable_past(body: object) -> bool:
     return len(given) != 1 or (given == ["keys"] and body.get("deleted_since") is not None)
 
 
+def has_unusable_conditions(query: object) -> bool:
+    """Returns whether a search has conditions that exclude each other, or a pattern that is none."""
+    if not isinstance(query, dict):
+        return False
+    bounds = [("min_bytes", "max_bytes"), ("modified_since", "modified_until")]
+    return {"contains", "glob"} <= set(query) or any(set(pair) <= set(query) for pair in bounds) or bool({"[", "\\"} & set(str(query.get("glob", ""))))
+
+
 def has_fraction(value: object) -> bool:
     """Returns whether a report has a number that is not whole."""
     if isinstance(value, dict):
@@ -156,7 +164,7 @@ def filter_case(_context: object, case: schemathesis.Case) -> bool:
         return False
     if isinstance(case.body, dict) and has_fraction(case.body.get("report")):
         return False
-    if names_two_versions(case.query) or has_unusable_past(case.body):
+    if names_two_versions(case.query) or has_unusable_past(case.body) or has_unusable_conditions(case.query):
         return False
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
     return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body) and not has_unusable_retention(case.body)

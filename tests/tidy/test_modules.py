@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS: dict[str, list[set[str]]] = {
     "model": [
         {
-            "bucket_name", "calendar", "client_network", "etag", "highest_time", "integers", "ip_network", "metrics", "object_key", "time", "time_id",
+            "bucket_name", "calendar", "client_network", "etag", "glob", "highest_time", "integers", "ip_network", "metrics", "object_key", "time", "time_id",
             "version_id", "xml_char",
         },
     ],
@@ -55,6 +55,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"check"},
         {"lifecycle"},
         {"backup"},
+        {"lifecycle", "search"},
         {"fuzz", "simulation"},
     ],
     "api": [

@@ -15,7 +15,7 @@ use crate::limits::QUERY_PARAMETERS_MAX;
 pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Parses a query. Only the `known` parameters are allowed.
+    /// Parses a query. Only the `known` parameters are allowed. One that ends with `.<name>` stands for all names that begin so.
     ///
     /// # Errors
     /// `INVALID_REQUEST`, with what is wrong.
@@ -38,7 +38,11 @@ impl Parameters {
             if name != list && parameters.iter().any(|(other, _)| *other == *name) {
                 return Err(AdminError::invalid(format!("the query parameter {name} must not be repeated")));
             }
-            if !known.contains(&&*name) {
+            let is_known = |known: &&str| match known.strip_suffix("<name>") {
+                Some(family) => name.starts_with(family),
+                None => *known == &*name,
+            };
+            if !known.iter().any(is_known) {
                 let allowed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 return Err(AdminError::invalid(format!(
                     "unknown query parameter {name}; allowed: {allowed}"
@@ -61,6 +65,11 @@ impl Parameters {
     /// Returns all values of a parameter that may be repeated.
     pub(crate) fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns what follows `family` in the names of parameters that begin so, with the values.
+    pub(crate) fn family(&self, family: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(family)?, value.as_str())))
     }
 
     /// Parses a parameter as an integer within bounds, in decimal digits only.
@@ -134,6 +143,10 @@ mod tests {
         assert_eq!(list("prefix=a&limit=1&prefix=b").expect("a list").texts("prefix").count(), 2);
         assert!(list("limit=1&limit=1").is_err());
         assert!(list(&"prefix=a&".repeat(QUERY_PARAMETERS_MAX + 1)).is_err());
+        let tags = |query| Parameters::parse(Some(query), &["tag.<name>"]);
+        let parameters = tags("tag.a=1&tag.b%20c=").expect("a family");
+        assert_eq!(parameters.family("tag.").collect::<Vec<_>>(), [("a", "1"), ("b c", "")]);
+        assert!(tags("tag.a=1&tag.a=2").is_err() && tags("taga=1").is_err());
         assert!(Parameters::parse(None, &[]).is_ok() && Parameters::parse(Some(""), &[]).is_ok());
     }
 

@@ -35,7 +35,7 @@ impl FromStr for Days {
 
 /// A tag, written `key=value`. An equals sign in a key is written `%3D`: tags have no percent sign.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Tag(String, String);
+pub(crate) struct Tag(pub(crate) String, pub(crate) String);
 
 impl FromStr for Tag {
     type Err = &'static str;

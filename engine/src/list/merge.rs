@@ -50,9 +50,14 @@ pub(crate) struct Merge<'t> {
     heap: BinaryHeap<ByKey<'t>>,
     /// The merge ends at the first key of each slice that does not begin with this.
     prefix: &'t [u8],
-    /// Number of records read and seeks made.
+    /// Number of records read and seeks made, without `versions`.
     steps: usize,
+    /// Number of older versions read.
+    versions: usize,
 }
+
+/// Older versions of a key that count as one step. They are mostly on the same page, so reading one takes a fraction of a seek.
+const VERSIONS_PER_STEP: usize = 8;
 
 impl<'t> Merge<'t> {
     /// Begins at the key `start` in each slice.
@@ -67,7 +72,7 @@ impl<'t> Merge<'t> {
             let first = scan.next().transpose()?.filter(|(key, _)| key.starts_with(prefix));
             heap.extend(first.map(|head| ByKey(SliceCursor { txn, table, scan, head })));
         }
-        Ok(Self { heap, prefix, steps: 0 })
+        Ok(Self { heap, prefix, steps: 0, versions: 0 })
     }
 
     /// The remaining record with the smallest key.
@@ -75,15 +80,35 @@ impl<'t> Merge<'t> {
         self.heap.peek().map(|ByKey(cursor)| cursor.head)
     }
 
+    /// The snapshot and the table that the head is from.
+    pub(crate) fn source(&self) -> Option<(&'t ReadTxn<'t>, Table)> {
+        self.heap.peek().map(|ByKey(cursor)| (cursor.txn, cursor.table))
+    }
+
+    /// Counts seeks that were made beside the merge.
+    pub(crate) const fn note_seeks(&mut self, seeks: usize) {
+        self.steps += seeks;
+    }
+
     /// Number of records read and seeks made since the merge began.
     pub(crate) const fn steps(&self) -> usize {
-        self.steps
+        self.steps + self.versions / VERSIONS_PER_STEP
     }
 
     /// Advances past the head.
     pub(crate) fn advance(&mut self) -> Result<(), EngineError> {
-        let Some(mut top) = self.heap.peek_mut() else { return Ok(()) };
         self.steps += 1;
+        self.read_next()
+    }
+
+    /// Advances past the head to an older version of its key.
+    pub(crate) fn advance_to_older(&mut self) -> Result<(), EngineError> {
+        self.versions += 1;
+        self.read_next()
+    }
+
+    fn read_next(&mut self) -> Result<(), EngineError> {
+        let Some(mut top) = self.heap.peek_mut() else { return Ok(()) };
         match top.0.scan.next().transpose()?.filter(|(key, _)| key.starts_with(self.prefix)) {
             Some(head) => top.0.head = head,
             None => drop(PeekMut::pop(top)),
@@ -107,12 +132,19 @@ impl<'t> Merge<'t> {
     /// Advances past all versions of the head's object key. Costs at most one seek per slice, however many there are.
     pub(crate) fn skip_key(&mut self) -> Result<(), EngineError> {
         let Some((key, _)) = self.head() else { return Ok(()) };
-        let shared = key.get(..keys::shared_length(key)).unwrap_or_default();
-        self.advance()?;
-        match self.head() {
-            Some((next, _)) if next.starts_with(shared) => self.skip_to(&keys::after_all_of(shared)),
-            _ => Ok(()),
+        self.skip_versions(key.get(..keys::shared_length(key)).unwrap_or_default())
+    }
+
+    /// Advances past the remaining versions whose encoded keys begin with `shared`, as [`Self::skip_key`].
+    pub(crate) fn skip_versions(&mut self, shared: &[u8]) -> Result<(), EngineError> {
+        let is_of_key = |merge: &Self| merge.head().is_some_and(|(key, _)| key.starts_with(shared));
+        if is_of_key(self) {
+            self.advance()?;
         }
+        if is_of_key(self) {
+            self.skip_to(&keys::after_all_of(shared))?;
+        }
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@
 mod events;
 pub(crate) mod merge;
 pub(crate) mod past;
+pub(crate) mod walk;
 
 use crate::error::EngineError;
 use crate::format::keys;
@@ -53,13 +54,18 @@ fn merge<'t>(
 
 /// Where a page begins, if anything can follow.
 fn start_of(bucket: u64, list: &ListObjects<'_>) -> Option<Vec<u8>> {
-    let prefix = keys::prefix_of(bucket, list.prefix);
-    let start = match &list.after {
-        None => Some(prefix.clone()),
+    let start = start_at(bucket, &keys::prefix_of(bucket, list.prefix), list.after.as_ref());
+    start.filter(|_| list.max > 0)
+}
+
+/// Where a list of the keys that begin with an encoded prefix continues, if anything can follow.
+fn start_at(bucket: u64, prefix: &[u8], after: Option<&ListPosition>) -> Option<Vec<u8>> {
+    let start = match after {
+        None => Some(prefix.to_vec()),
         Some(ListPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
         Some(ListPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
     };
-    start.filter(|_| list.max > 0).map(|start| start.max(prefix))
+    start.map(|start| start.max(prefix.to_vec()))
 }
 
 /// Returns one page of the current objects of a bucket.

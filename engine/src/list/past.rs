@@ -9,19 +9,22 @@ use crate::error::EngineError;
 use crate::format::keys;
 use crate::format::object_record::RecordHead;
 use crate::limits::LIST_STEPS_MAX;
-use crate::list::merge::common_prefix;
-use crate::list::{corrupt_key, listed, merge, slice_of_key, snapshots, start_of, text};
+use crate::list::merge::{Merge, common_prefix};
+use crate::list::{corrupt_key, listed, merge, snapshots, start_of, text};
 use crate::slice::Slice;
 use crate::slice::tables::Tables;
 use crate::types::object::{
     ChangedObject, ChangedPage, DeletedObject, DeletedPage, ListObjects, ListPage, ListPosition,
 };
-use cairn_lmdb::{ReadTxn, Record};
+use cairn_lmdb::{ReadTxn, Record, Table};
 use cairn_model::{Timestamp, VersionId, VersionName};
+use std::iter;
 use std::sync::Arc;
 
-/// Versions that are read one after the other before the place is found by bisection.
-const SEQUENTIAL_MAX: usize = 8;
+/// Versions that are read one after the other before the place is found by bisection: about what a bisection costs.
+const SEQUENTIAL_MAX: usize = 64;
+/// Seeks that a bisection counts as.
+const BISECTION_SEEKS: usize = 16;
 /// Delete markers over each other that are passed to find the version that they hide.
 const MARKERS_MAX: usize = 1000;
 
@@ -31,7 +34,7 @@ type Found<'t> = Option<(&'t [u8], Record<'t>)>;
 /// The versions of one key in the snapshot of its slice.
 struct VersionsOfKey<'t> {
     txn: &'t ReadTxn<'t>,
-    tables: &'t Tables,
+    objects: Table,
     /// Common prefix of their encoded keys.
     versions: &'t [u8],
 }
@@ -39,29 +42,14 @@ struct VersionsOfKey<'t> {
 impl<'t> VersionsOfKey<'t> {
     /// Returns the first version at or after an encoded key: the newest one that is not newer.
     fn at_or_after(&self, key: &[u8]) -> Result<Found<'t>, EngineError> {
-        let found = self.txn.first_at_or_after(self.tables.objects, key)?;
+        let found = self.txn.first_at_or_after(self.objects, key)?;
         Ok(found.filter(|(key, _)| key.starts_with(self.versions)))
     }
 
-    fn not_after(&self, sequence: u64) -> Result<Found<'t>, EngineError> {
-        self.at_or_after(&keys::with_sequence(self.versions, sequence))
-    }
-
-    /// Returns the newest version that is not later than `at`.
-    fn at(&self, at: Timestamp) -> Result<Found<'t>, EngineError> {
-        let mut next = self.at_or_after(self.versions)?;
-        let mut latest = 0;
-        for _ in 0..SEQUENTIAL_MAX {
-            let Some((key, record)) = next else { return Ok(None) };
-            let head = RecordHead::decode(record.version, record.body)?;
-            if head.last_modified <= at {
-                return Ok(next);
-            }
-            latest = head.sequence;
-            next = self.at_or_after(&[key, &[0]].concat())?;
-        }
-        if !VersionId(latest).is_imported()
-            && let Some(found) = self.bisect(latest, at)?
+    /// Returns the newest version that is not later than `at`. The one with the sequence `later` is.
+    fn at(&self, at: Timestamp, later: u64) -> Result<Found<'t>, EngineError> {
+        if !VersionId(later).is_imported()
+            && let Some(found) = self.bisect(later, at)?
         {
             return Ok(Some(found));
         }
@@ -77,7 +65,7 @@ impl<'t> VersionsOfKey<'t> {
         let (mut early, mut late, mut best) = (0, later, None);
         while late - early > 1 {
             let middle = early + (late - early) / 2;
-            let found = self.not_after(middle)?;
+            let found = self.at_or_after(&keys::with_sequence(self.versions, middle))?;
             let head =
                 found.map(|(_, record)| RecordHead::decode(record.version, record.body)).transpose()?;
             match head.filter(|head| !VersionId(head.sequence).is_imported()) {
@@ -90,6 +78,35 @@ impl<'t> VersionsOfKey<'t> {
     }
 }
 
+/// Returns the newest version of the head's key that is not later than `at`. Advances past the versions that it reads.
+pub(crate) fn version_of_head<'t>(
+    merge: &mut Merge<'t>,
+    at: Timestamp,
+) -> Result<Option<(RecordHead, Record<'t>)>, EngineError> {
+    let Some((encoded, _)) = merge.head() else { return Ok(None) };
+    let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
+    let mut later = 0;
+    for _ in 0..SEQUENTIAL_MAX {
+        let Some((_, record)) = merge.head().filter(|(key, _)| key.starts_with(versions)) else {
+            return Ok(None);
+        };
+        let head = RecordHead::decode(record.version, record.body)?;
+        if head.last_modified <= at {
+            return Ok(Some((head, record)));
+        }
+        later = head.sequence;
+        merge.advance_to_older()?;
+    }
+    let Some((txn, objects)) = merge.source().filter(|_| is_of_key(merge, versions)) else { return Ok(None) };
+    merge.note_seeks(BISECTION_SEEKS);
+    let found = VersionsOfKey { txn, objects, versions }.at(at, later)?;
+    found.map(|(_, record)| Ok((RecordHead::decode(record.version, record.body)?, record))).transpose()
+}
+
+fn is_of_key(merge: &Merge<'_>, versions: &[u8]) -> bool {
+    merge.head().is_some_and(|(key, _)| key.starts_with(versions))
+}
+
 /// Returns the name of the version that a key had at a moment, and whether that is a delete marker.
 pub(crate) fn version_at(
     txn: &ReadTxn<'_>,
@@ -97,9 +114,52 @@ pub(crate) fn version_at(
     versions: &[u8],
     at: Timestamp,
 ) -> Result<Option<(VersionName, bool)>, EngineError> {
-    let Some((_, record)) = (VersionsOfKey { txn, tables, versions }).at(at)? else { return Ok(None) };
-    let head = RecordHead::decode(record.version, record.body)?;
-    Ok(Some((head.version_name(), head.is_delete_marker)))
+    let mut merge = Merge::new(iter::once((txn, tables.objects)), versions, versions)?;
+    let found = version_of_head(&mut merge, at)?;
+    Ok(found.map(|(head, _)| (head.version_name(), head.is_delete_marker)))
+}
+
+/// One page of what the keys of a list have.
+struct Page<T> {
+    entries: Vec<T>,
+    common_prefixes: Vec<Vec<u8>>,
+    next: Option<ListPosition>,
+}
+
+/// Returns one page of what `entry` returns for each key of a list. It gets the key, and the versions with the newest as their
+/// head, and may advance past versions of this key.
+fn page_of_keys<T>(
+    slices: &[Arc<Slice>],
+    bucket: u64,
+    list: &ListObjects<'_>,
+    mut entry: impl FnMut(&[u8], &mut Merge<'_>) -> Result<Option<T>, EngineError>,
+) -> Result<Page<T>, EngineError> {
+    let mut page = Page { entries: Vec::new(), common_prefixes: Vec::new(), next: None };
+    let Some(start) = start_of(bucket, list) else { return Ok(page) };
+    let (prefix, txns) = (keys::prefix_of(bucket, list.prefix), snapshots(slices)?);
+    let mut merge = merge(slices, &txns, |tables| tables.objects, &start, &prefix)?;
+    let mut position = list.after.clone();
+    while let Some((encoded, _)) = merge.head() {
+        let is_full = page.entries.len() + page.common_prefixes.len() >= list.max;
+        if is_full || merge.steps() >= LIST_STEPS_MAX {
+            page.next = position;
+            break;
+        }
+        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
+        if let Some(entry) = entry(&key, &mut merge)? {
+            if let Some(common) = common_prefix(&key, list.prefix, list.delimiter) {
+                page.common_prefixes.push(common.to_vec());
+                position = Some(ListPosition::AfterPrefix(common.to_vec()));
+                let Some(next) = keys::after_prefix(bucket, common) else { break };
+                merge.skip_to(&next)?;
+                continue;
+            }
+            page.entries.push(entry);
+        }
+        position = Some(ListPosition::AfterKey(key));
+        merge.skip_versions(encoded.get(..keys::shared_length(encoded)).unwrap_or_default())?;
+    }
+    Ok(page)
 }
 
 /// Returns one page of the objects that a bucket held at a moment.
@@ -109,41 +169,11 @@ pub(crate) fn list_objects_at(
     list: &ListObjects<'_>,
     at: Timestamp,
 ) -> Result<ListPage, EngineError> {
-    let mut page = ListPage::default();
-    let Some(start) = start_of(bucket, list) else { return Ok(page) };
-    let (prefix, txns) = (keys::prefix_of(bucket, list.prefix), snapshots(slices)?);
-    let mut merge = merge(slices, &txns, |tables| tables.objects, &start, &prefix)?;
-    let (mut position, mut lookups) = (list.after.clone(), 0);
-    while let Some((encoded, _)) = merge.head() {
-        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
-        let is_full = page.objects.len() + page.common_prefixes.len() >= list.max;
-        if is_full || merge.steps() + lookups >= LIST_STEPS_MAX {
-            page.next = position;
-            return Ok(page);
-        }
-        let (txn, tables) = slice_of_key(slices, &txns, bucket, &key).ok_or_else(corrupt_key)?;
-        let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
-        lookups += 1;
-        let found = (VersionsOfKey { txn, tables, versions }).at(at)?;
-        let head = found.map(|(_, record)| RecordHead::decode(record.version, record.body)).transpose()?;
-        let object = head.filter(|head| !head.is_delete_marker);
-        if let Some(common) =
-            object.and_then(|_| common_prefix(&key, list.prefix, list.delimiter)).map(<[u8]>::to_vec)
-        {
-            position = Some(ListPosition::AfterPrefix(common.clone()));
-            let next = keys::after_prefix(bucket, &common);
-            page.common_prefixes.push(common);
-            let Some(next) = next else { break };
-            merge.skip_to(&next)?;
-            continue;
-        }
-        if let Some(head) = object {
-            page.objects.push(listed(&key, &head)?);
-        }
-        position = Some(ListPosition::AfterKey(key));
-        merge.skip_key()?;
-    }
-    Ok(page)
+    let Page { entries, common_prefixes, next } = page_of_keys(slices, bucket, list, |key, merge| {
+        let found = version_of_head(merge, at)?.filter(|(head, _)| !head.is_delete_marker);
+        found.map(|(head, _)| listed(key, &head)).transpose()
+    })?;
+    Ok(ListPage { objects: entries, common_prefixes, next })
 }
 
 /// Returns one page of the keys of a bucket whose newest version is a delete marker over an object.
@@ -152,51 +182,37 @@ pub(crate) fn list_deleted(
     bucket: u64,
     list: &ListObjects<'_>,
 ) -> Result<DeletedPage, EngineError> {
-    let mut page = DeletedPage::default();
-    let Some(start) = start_of(bucket, list) else { return Ok(page) };
-    let (prefix, txns) = (keys::prefix_of(bucket, list.prefix), snapshots(slices)?);
-    let mut merge = merge(slices, &txns, |tables| tables.objects, &start, &prefix)?;
-    let (mut position, mut lookups) = (list.after.clone(), 0);
-    while let Some((encoded, record)) = merge.head() {
-        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
-        let is_full = page.objects.len() + page.common_prefixes.len() >= list.max;
-        if is_full || merge.steps() + lookups >= LIST_STEPS_MAX {
-            page.next = position;
-            return Ok(page);
+    let Page { entries, common_prefixes, next } = page_of_keys(slices, bucket, list, deleted_object)?;
+    Ok(DeletedPage { objects: entries, common_prefixes, next })
+}
+
+/// Returns the deleted object of the head's key, if its newest version is a delete marker over an object.
+fn deleted_object(key: &[u8], merge: &mut Merge<'_>) -> Result<Option<DeletedObject>, EngineError> {
+    let Some((encoded, record)) = merge.head() else { return Ok(None) };
+    let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
+    let marker = RecordHead::decode(record.version, record.body)?;
+    // The marker directly above the object.
+    let mut deletion = marker;
+    for _ in 0..MARKERS_MAX {
+        if !deletion.is_delete_marker {
+            return Ok(None);
         }
-        let marker = RecordHead::decode(record.version, record.body)?;
-        let hidden = if marker.is_delete_marker {
-            let (txn, tables) = slice_of_key(slices, &txns, bucket, &key).ok_or_else(corrupt_key)?;
-            let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
-            hidden_object(&VersionsOfKey { txn, tables, versions }, encoded, &mut lookups)?
-        } else {
-            None
-        };
-        if let Some(common) =
-            hidden.and_then(|_| common_prefix(&key, list.prefix, list.delimiter)).map(<[u8]>::to_vec)
-        {
-            position = Some(ListPosition::AfterPrefix(common.clone()));
-            let next = keys::after_prefix(bucket, &common);
-            page.common_prefixes.push(common);
-            let Some(next) = next else { break };
-            merge.skip_to(&next)?;
-            continue;
-        }
-        if let Some((object, lowest)) = hidden {
-            let deletion = lowest.unwrap_or(marker);
-            page.objects.push(DeletedObject {
-                key: text(&key)?,
-                size: object.size,
-                version: object.version_name(),
+        merge.advance_to_older()?;
+        let Some((_, record)) = merge.head().filter(|_| is_of_key(merge, versions)) else { return Ok(None) };
+        let head = RecordHead::decode(record.version, record.body)?;
+        if !head.is_delete_marker {
+            return Ok(Some(DeletedObject {
+                key: text(key)?,
+                size: head.size,
+                version: head.version_name(),
                 marker: marker.version_name(),
                 first_marker: deletion.version_name(),
                 deleted_at: deletion.last_modified,
-            });
+            }));
         }
-        position = Some(ListPosition::AfterKey(key));
-        merge.skip_key()?;
+        deletion = head;
     }
-    Ok(page)
+    Ok(None)
 }
 
 /// Returns one page of the keys of a bucket whose current object is another version than the one at a moment.
@@ -206,63 +222,23 @@ pub(crate) fn list_changed(
     list: &ListObjects<'_>,
     at: Timestamp,
 ) -> Result<ChangedPage, EngineError> {
-    let mut page = ChangedPage::default();
-    let Some(start) = start_of(bucket, list) else { return Ok(page) };
-    let (prefix, txns) = (keys::prefix_of(bucket, list.prefix), snapshots(slices)?);
-    let mut merge = merge(slices, &txns, |tables| tables.objects, &start, &prefix)?;
-    let (mut position, mut lookups) = (list.after.clone(), 0);
-    while let Some((encoded, record)) = merge.head() {
-        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
-        if page.changed.len() >= list.max || merge.steps() + lookups >= LIST_STEPS_MAX {
-            page.next = position;
-            return Ok(page);
-        }
-        let current = RecordHead::decode(record.version, record.body)?;
+    let mut unchanged = 0;
+    let list = ListObjects { delimiter: None, ..list.clone() };
+    let Page { entries, next, .. } = page_of_keys(slices, bucket, &list, |key, merge| {
+        let Some((_, newest)) = merge.head() else { return Ok(None) };
+        let newest = RecordHead::decode(newest.version, newest.body)?;
         let is_object = |head: &RecordHead| !head.is_delete_marker;
-        let then = if current.last_modified <= at {
-            Some(current)
-        } else {
-            let (txn, tables) = slice_of_key(slices, &txns, bucket, &key).ok_or_else(corrupt_key)?;
-            let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
-            lookups += 1;
-            let found = (VersionsOfKey { txn, tables, versions }).at(at)?;
-            found.map(|(_, record)| RecordHead::decode(record.version, record.body)).transpose()?
-        };
-        let (now, then) = (Some(current).filter(is_object), then.filter(is_object));
-        let sequence = |head: RecordHead| head.sequence;
-        if now.map(sequence) != then.map(sequence) {
-            page.changed.push(ChangedObject {
-                key: text(&key)?,
+        let (now, then) = (Some(newest), version_of_head(merge, at)?.map(|(head, _)| head));
+        let (now, then) = (now.filter(is_object), then.filter(is_object));
+        if now.map(|head| head.sequence) != then.map(|head| head.sequence) {
+            return Ok(Some(ChangedObject {
+                key: text(key)?,
                 now: now.map(|head| head.version_name()),
                 then: then.map(|head| (head.version_name(), head.size)),
-            });
-        } else if now.is_some() {
-            page.unchanged += 1;
+            }));
         }
-        position = Some(ListPosition::AfterKey(key));
-        merge.skip_key()?;
-    }
-    Ok(page)
-}
-
-/// Returns the newest object below the delete marker with this encoded key, and the marker directly above it, if that is
-/// another one.
-fn hidden_object(
-    versions: &VersionsOfKey<'_>,
-    marker: &[u8],
-    lookups: &mut usize,
-) -> Result<Option<(RecordHead, Option<RecordHead>)>, EngineError> {
-    let (mut above, mut lowest) = (marker.to_vec(), None);
-    for _ in 0..MARKERS_MAX {
-        *lookups += 1;
-        let Some((key, record)) = versions.at_or_after(&[&above[..], &[0]].concat())? else {
-            return Ok(None);
-        };
-        let head = RecordHead::decode(record.version, record.body)?;
-        if !head.is_delete_marker {
-            return Ok(Some((head, lowest)));
-        }
-        (above, lowest) = (key.to_vec(), Some(head));
-    }
-    Ok(None)
+        unchanged += u64::from(now.is_some());
+        Ok(None)
+    })?;
+    Ok(ChangedPage { changed: entries, unchanged, next })
 }

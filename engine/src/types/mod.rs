@@ -11,5 +11,6 @@ pub(crate) mod lifecycle_status;
 pub(crate) mod object;
 pub(crate) mod object_lock;
 pub(crate) mod public_access;
+pub(crate) mod search;
 pub(crate) mod tags;
 pub(crate) mod upload;

@@ -49,7 +49,7 @@ def changed(admin: Management, s3: S3, bucket: str) -> tuple[dict, str, dict]:
     s3.put(bucket, "docs/a", b"overwritten")
     s3.request("DELETE", object_target(bucket, "docs/b"))
     s3.put(bucket, "docs/new", b"new")
-    for number in range(30):
+    for number in range(70):
         s3.put(bucket, "often", b"later %d" % number)
     s3.request("DELETE", object_target(bucket, "pics/x"))
     s3.request("DELETE", object_target(bucket, "pics/x"))

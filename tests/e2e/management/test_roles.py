@@ -63,6 +63,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "change_imported_object": ("PATCH", "/buckets/no-such-bucket/imported-objects/a/b", SYSTEM_ONLY),
     "begin_imported_upload": ("POST", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),
     "import_part": ("PUT", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),
+    "find_objects": ("GET", "/buckets/no-such-bucket/find", EVERYONE),
     "list_deleted_objects": ("GET", "/buckets/no-such-bucket/deleted-objects", EVERYONE),
     "undelete_objects": ("POST", "/buckets/no-such-bucket/undelete", MANAGERS),
     "restore_bucket": ("POST", "/buckets/no-such-bucket/restore", MANAGERS),

@@ -280,6 +280,13 @@ operations! {
     [IMPORT_ID, required::<UploadId>("upload_id"), required::<u16>("part_number")],
     Some(RequestBody { content: Content::Bytes, is_required: false })
         => [ok::<ImportedPart>()], [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, (411, "INVALID_REQUEST")];
+    "find_objects", "objects": "Finds the objects that fulfil all conditions. A parameter tag.<name> is the value that the tag must have.";
+    [
+        optional::<KeyText>("contains"), optional::<KeyText>("glob"), optional::<String>("prefix"),
+        optional::<Bytes>("min_bytes"), optional::<Bytes>("max_bytes"), optional::<Time>("modified_since"),
+        optional::<Time>("modified_until"), optional::<ContentType>("content_type"), AT,
+        optional::<PageLimit>("limit"), optional::<String>("continuation_token"),
+    ], None => [ok::<FoundPage>()], [BUCKET_NAME, BUCKET, STATE];
     "list_deleted_objects", "objects": "Lists the objects that delete markers hide, in key order.";
     [
         optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),

@@ -1,8 +1,8 @@
-//! `cairn object`: lists, reads, writes, copies, deletes and locks objects.
+//! `cairn object`: lists, finds, reads, writes, copies, deletes and locks objects.
 
 mod cp;
+mod find;
 mod get;
-mod glob;
 mod legal_hold;
 mod list;
 pub(crate) mod place;
@@ -14,6 +14,7 @@ mod stat;
 mod undelete;
 
 use cp::Copy;
+use find::Find;
 use get::Get;
 use legal_hold::LegalHold;
 use list::List;
@@ -26,7 +27,7 @@ use undelete::Undelete;
 use crate::commands::macros::noun;
 
 noun! {
-    /// List, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
+    /// List, find, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
     /// level, ** across levels, and [a-z] one character.
-    struct Object("object"): ObjectCommand { List, Get, Put, Remove, Copy, Stat, Retention, LegalHold, Undelete }
+    struct Object("object"): ObjectCommand { List, Find, Get, Put, Remove, Copy, Stat, Retention, LegalHold, Undelete }
 }

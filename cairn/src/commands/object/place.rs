@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use cairn_api::ObjectEntry;
 use cairn_http1::{encode_path, encode_strict};
+use cairn_model::Glob;
 
-use super::glob::Glob;
 use crate::client::Client;
 use crate::client::pages::{OBJECTS, Pages};
 use crate::commands::resources::BUCKETS;

@@ -1,0 +1,78 @@
+//! Conditions and results of searches and counts.
+
+use crate::types::object::{Attributes, ListPosition, ObjectInfo};
+use cairn_model::{Glob, Timestamp};
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+/// What the keys of found objects are like.
+#[derive(Clone, Debug)]
+pub enum KeyFilter {
+    /// They contain this text.
+    Contains(String),
+    /// They match this pattern.
+    Glob(Glob),
+}
+
+impl KeyFilter {
+    pub(crate) fn matches(&self, key: &str) -> bool {
+        match self {
+            Self::Contains(text) => key.contains(text),
+            Self::Glob(glob) => glob.matches(key),
+        }
+    }
+}
+
+/// How much one call may examine.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchBounds {
+    /// Most keys.
+    pub keys: u64,
+    /// Longest time. A step that has begun is completed.
+    pub time: Duration,
+}
+
+/// A condition on the headers and tags of an object.
+pub type AttributesFilter = Box<dyn Fn(&Attributes) -> bool>;
+
+/// Parameters of a search. An object is found if it fulfils all conditions.
+pub struct FindObjects {
+    /// Keys begin with this.
+    pub prefix: Vec<u8>,
+    /// What keys are like.
+    pub key: Option<KeyFilter>,
+    /// Smallest size, in bytes.
+    pub bytes_min: u64,
+    /// Largest size, in bytes.
+    pub bytes_max: u64,
+    /// When they were written.
+    pub modified: Range<Timestamp>,
+    /// What headers and tags are like.
+    pub attributes: Option<AttributesFilter>,
+    /// The moment whose objects are searched; `None` for the current ones.
+    pub at: Option<Timestamp>,
+    /// Where the search begins, exclusive.
+    pub after: Option<ListPosition>,
+    /// Most objects of the result.
+    pub max: usize,
+    /// How much is examined.
+    pub bounds: SearchBounds,
+}
+
+impl fmt::Debug for FindObjects {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("FindObjects").field("key", &self.key).field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+/// A part of the result of a search.
+#[derive(Clone, Debug, Default)]
+pub struct FoundObjects {
+    /// Keys and metadata, ordered by key.
+    pub objects: Vec<(String, ObjectInfo)>,
+    /// Keys that were examined.
+    pub examined: u64,
+    /// Where the search continues. `None` at its end.
+    pub next: Option<ListPosition>,
+}
