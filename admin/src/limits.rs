@@ -21,6 +21,13 @@ pub(crate) const FIND_BYTES_MAX: u64 = 1_000_000_000_000_000;
 /// Longest content type that a search can ask for, in characters.
 pub(crate) const FIND_TYPE_CHARACTERS_MAX: usize = 255;
 
+/// Most keys that one count of folders examines, and its longest time. It cannot be continued, so both are large; clients wait.
+pub(crate) const USAGE_KEYS_MAX: u64 = 10_000_000;
+/// See [`USAGE_KEYS_MAX`].
+pub(crate) const USAGE_TIME_MAX: Duration = Duration::from_secs(20);
+/// Most folders that a count returns: those with the most bytes.
+pub(crate) const FOLDERS_MAX: usize = 1000;
+
 /// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
 pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
 

@@ -239,6 +239,8 @@ pub(crate) static ROUTES: &[Route] = &[
     )
     .unrecorded(),
     get("/api/v1/buckets/{bucket}/find", ALL, "find_objects", handler!(objects::find)).data_read(),
+    get("/api/v1/buckets/{bucket}/folder-usage", ALL, "get_folder_usage", handler!(objects::folder_usage))
+        .data_read(),
     get(
         "/api/v1/buckets/{bucket}/deleted-objects",
         ALL,

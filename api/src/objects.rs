@@ -285,3 +285,25 @@ pub struct FoundPage {
     /// Null when everything was looked at.
     pub next_continuation_token: Option<String>,
 }
+
+/// What the objects of a folder take up.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FolderEntry {
+    /// The beginning of their keys, with the slash at its end.
+    pub prefix: String,
+    pub objects: u64,
+    pub bytes: u64,
+}
+
+/// What the current objects below a prefix take up.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FolderUsage {
+    /// Those with the most bytes if there are more, in the order of their prefixes.
+    #[schemars(length(max = 1000))]
+    pub folders: Vec<FolderEntry>,
+    /// All objects, also those in no folder.
+    pub objects: u64,
+    pub bytes: u64,
+    /// Whether all objects were counted, and all folders are there.
+    pub complete: bool,
+}

@@ -38,3 +38,8 @@ pub struct Bytes(#[schemars(range(max = 1_000_000_000_000_000_i64))] pub u64);
 #[derive(JsonSchema)]
 #[schemars(inline)]
 pub struct ContentType(#[schemars(length(min = 1, max = 255))] pub String);
+
+/// A text that keys begin with.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct Prefix(#[schemars(length(max = 1024))] pub String);

@@ -117,7 +117,9 @@ pub use types::public_access::{
     NewPublicRules, PUBLIC_POLICY_BYTES_MAX, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess,
     PublicAccessBlock, PublicRule,
 };
-pub use types::search::{AttributesFilter, FindObjects, FoundObjects, KeyFilter, SearchBounds};
+pub use types::search::{
+    AttributesFilter, FindObjects, Folder, FolderUsage, FoundObjects, KeyFilter, SearchBounds,
+};
 pub use types::tags::{InvalidTags, Tags};
 pub use types::upload::{
     ListUploads, ListedUpload, NewUpload, ObjectParts, PartInfo, PartsPage, UploadChecksum, UploadInfo,

@@ -3,3 +3,4 @@
 //! They run in the background. They examine every key, so each call has bounds. It reads in short steps and rests in between like all background work.
 
 mod find;
+mod usage;

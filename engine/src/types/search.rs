@@ -76,3 +76,27 @@ pub struct FoundObjects {
     /// Where the search continues. `None` at its end.
     pub next: Option<ListPosition>,
 }
+
+/// What the objects of a folder take up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// The beginning of their keys, with the slash at its end.
+    pub prefix: String,
+    /// Number of current objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What the objects below a prefix take up.
+#[derive(Clone, Debug)]
+pub struct FolderUsage {
+    /// The folders one level below the prefix, ordered by prefix.
+    pub folders: Vec<Folder>,
+    /// Number of all current objects, also those in no folder.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether all objects were counted and all folders are there.
+    pub is_complete: bool,
+}

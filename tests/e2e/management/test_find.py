@@ -1,4 +1,4 @@
-"""Searches of a bucket: conditions, pages, hostile keys, a moment, and the command."""
+"""Searches of a bucket: conditions, pages, hostile keys, a moment; what folders take up; the commands."""
 
 import pytest
 
@@ -163,8 +163,42 @@ def test_a_pattern_of_many_stars_blocks_nobody(admin: Management, s3: S3, bucket
     assert len(search(admin, bucket, glob="*a" * 400 + "*")) == 50
 
 
-def test_the_command_finds(extended_store: Cairn, filled: str):
-    """With a pattern or a prefix, as a table and as JSON."""
+def usage(admin: Management, bucket: str, **query) -> tuple[dict[str, tuple[int, int]], int, int, bool]:
+    """Returns objects and bytes of each folder and of the whole prefix, and whether these are all."""
+    body = expect(admin.get(f"/buckets/{bucket}/folder-usage", params=query), 200)
+    folders = {folder["prefix"]: (folder["objects"], folder["bytes"]) for folder in body["folders"]}
+    assert list(folders) == sorted(folders, key=str.encode)
+    return folders, body["objects"], body["bytes"], body["complete"]
+
+
+def test_folders_are_counted(admin: Management, s3: S3, filled: str):
+    """One level below the prefix; objects beside the folders are in the total, deleted objects and older versions are not."""
+    assert usage(admin, filled) == ({"docs/": (3, 2010), "pics/": (3, 75_003)}, 6, 77_013, True)
+    assert usage(admin, filled, prefix="docs/") == ({"docs/2025/": (1, 10), "docs/2026/": (1, 2000)}, 3, 2010, True)
+    assert usage(admin, filled, prefix="pics/c") == ({}, 2, 75_000, True)
+    assert usage(admin, filled, prefix="pi") == ({"pics/": (3, 75_003)}, 3, 75_003, True)
+    assert usage(admin, filled, prefix="no such") == ({}, 0, 0, True)
+    expect(admin.put(f"/buckets/{filled}/versioning", {"versioning": "Enabled"}), 200)
+    s3.put(filled, "pics/cat.png", b"x")
+    s3.request("DELETE", object_target(filled, "docs/2025/report.txt"))
+    assert usage(admin, filled) == ({"docs/": (2, 2000), "pics/": (3, 5004)}, 5, 7004, True)
+    assert usage(admin, filled, prefix="docs/") == ({"docs/2026/": (1, 2000)}, 2, 2000, True)
+    expect_refusal(admin.get(f"/buckets/{filled}/folder-usage", params={"prefix": "x" * 1025}), 400, "INVALID_REQUEST")
+    expect_refusal(admin.get(f"/buckets/{filled}/folder-usage", params={"at": "2026-01-01T00:00:00Z"}), 400, "INVALID_REQUEST")
+    expect_refusal(admin.get("/buckets/no-such-bucket/folder-usage"), 404, "BUCKET_NOT_FOUND")
+
+
+def test_the_largest_folders_are_shown(admin: Management, s3: S3, bucket: str):
+    """If there are more than a thousand. Totals are of all."""
+    for number in range(1003):
+        s3.put(bucket, f"{number:04}/x", b"x" * (number % 2 + 1))
+    folders, objects, size, complete = usage(admin, bucket)
+    assert (len(folders), objects, size, complete) == (1000, 1003, 1003 + 501, False)
+    assert sum(size for _, size in folders.values()) == 1003 + 501 - 3, "the three that are missing are among the smallest"
+
+
+def test_the_commands(extended_store: Cairn, filled: str):
+    """find with a pattern or a prefix, and du; as a table and as JSON."""
     cli = Cli(extended_store.management, extended_store.secrets.system_token)
     found = cli.json("object", "find", f"{filled}/**.jpg", "--min-bytes", "4KB")
     assert ([entry["key"] for entry in found["objects"]], found["truncated"]) == (["pics/cat.jpg"], False)
@@ -172,4 +206,8 @@ def test_the_command_finds(extended_store: Cairn, filled: str):
     assert [line.split()[-1] for line in shown.splitlines()] == ["KEY", "docs/2026/report.txt"]
     one = cli.json("object", "find", filled, "--limit", "1", "--content-type", "image/*")
     assert (len(one["objects"]), one["truncated"]) == (1, True)
+    shown = cli.text("object", "du", filled).split()
+    assert shown[:3] + shown[-5:] == ["OBJECTS", "SIZE", "FOLDER", "KiB", "(77013", "bytes)", "in", "all"]
+    assert cli.json("object", "du", f"{filled}/docs/")["objects"] == 3
+    assert "prefix" in cli.fails("object", "du", f"{filled}/*", code=WRONG_USAGE)
     assert "give either" in cli.fails("object", "find", f"{filled}/*", "--contains", "a", code=WRONG_USAGE)

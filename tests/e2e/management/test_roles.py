@@ -64,6 +64,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "begin_imported_upload": ("POST", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),
     "import_part": ("PUT", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),
     "find_objects": ("GET", "/buckets/no-such-bucket/find", EVERYONE),
+    "get_folder_usage": ("GET", "/buckets/no-such-bucket/folder-usage", EVERYONE),
     "list_deleted_objects": ("GET", "/buckets/no-such-bucket/deleted-objects", EVERYONE),
     "undelete_objects": ("POST", "/buckets/no-such-bucket/undelete", MANAGERS),
     "restore_bucket": ("POST", "/buckets/no-such-bucket/restore", MANAGERS),

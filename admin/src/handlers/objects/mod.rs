@@ -26,6 +26,7 @@ mod record;
 mod restore;
 mod restore_bucket;
 mod source;
+mod usage;
 
 pub(crate) use abort_upload::abort_upload;
 pub(crate) use content::content;
@@ -46,3 +47,4 @@ pub(crate) use preview::preview;
 pub(crate) use put::{declared_size, put, receive};
 pub(crate) use restore::restore;
 pub(crate) use restore_bucket::restore_bucket;
+pub(crate) use usage::folder_usage;

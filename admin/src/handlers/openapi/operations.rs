@@ -282,11 +282,13 @@ operations! {
         => [ok::<ImportedPart>()], [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, (411, "INVALID_REQUEST")];
     "find_objects", "objects": "Finds the objects that fulfil all conditions. A parameter tag.<name> is the value that the tag must have.";
     [
-        optional::<KeyText>("contains"), optional::<KeyText>("glob"), optional::<String>("prefix"),
+        optional::<KeyText>("contains"), optional::<KeyText>("glob"), optional::<Prefix>("prefix"),
         optional::<Bytes>("min_bytes"), optional::<Bytes>("max_bytes"), optional::<Time>("modified_since"),
         optional::<Time>("modified_until"), optional::<ContentType>("content_type"), AT,
         optional::<PageLimit>("limit"), optional::<String>("continuation_token"),
     ], None => [ok::<FoundPage>()], [BUCKET_NAME, BUCKET, STATE];
+    "get_folder_usage", "objects": "Counts objects and bytes below a prefix, and of the folders one level below it.";
+    [optional::<Prefix>("prefix")], None => [ok::<FolderUsage>()], [BUCKET_NAME, BUCKET];
     "list_deleted_objects", "objects": "Lists the objects that delete markers hide, in key order.";
     [
         optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),

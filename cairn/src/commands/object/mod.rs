@@ -1,6 +1,7 @@
-//! `cairn object`: lists, finds, reads, writes, copies, deletes and locks objects.
+//! `cairn object`: lists, finds, counts, reads, writes, copies, deletes and locks objects.
 
 mod cp;
+mod du;
 mod find;
 mod get;
 mod legal_hold;
@@ -14,6 +15,7 @@ mod stat;
 mod undelete;
 
 use cp::Copy;
+use du::DiskUsage;
 use find::Find;
 use get::Get;
 use legal_hold::LegalHold;
@@ -27,7 +29,7 @@ use undelete::Undelete;
 use crate::commands::macros::noun;
 
 noun! {
-    /// List, find, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
+    /// List, find, count, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
     /// level, ** across levels, and [a-z] one character.
-    struct Object("object"): ObjectCommand { List, Find, Get, Put, Remove, Copy, Stat, Retention, LegalHold, Undelete }
+    struct Object("object"): ObjectCommand { List, Find, DiskUsage, Get, Put, Remove, Copy, Stat, Retention, LegalHold, Undelete }
 }
