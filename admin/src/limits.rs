@@ -28,6 +28,15 @@ pub(crate) const USAGE_TIME_MAX: Duration = Duration::from_secs(20);
 /// Most folders that a count returns: those with the most bytes.
 pub(crate) const FOLDERS_MAX: usize = 1000;
 
+/// Most entries of a history.
+pub(crate) const HISTORY_ENTRIES_MAX: usize = 1000;
+/// Most storage events that are examined for a history, and the longest time that each of its sources takes.
+pub(crate) const HISTORY_EVENTS_MAX: u64 = 1_000_000;
+/// See [`HISTORY_EVENTS_MAX`].
+pub(crate) const HISTORY_TIME_MAX: Duration = Duration::from_secs(2);
+/// Pages of the audit trail that are read for a history. Each reads 200 000 records at most.
+pub(crate) const HISTORY_AUDIT_PAGES_MAX: usize = 5;
+
 /// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
 pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
 

@@ -242,6 +242,13 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/folder-usage", ALL, "get_folder_usage", handler!(objects::folder_usage))
         .data_read(),
     get(
+        "/api/v1/buckets/{bucket}/object-history/{key}",
+        ALL,
+        "get_object_history",
+        handler!(objects::history),
+    )
+    .data_read(),
+    get(
         "/api/v1/buckets/{bucket}/deleted-objects",
         ALL,
         "list_deleted_objects",

@@ -307,3 +307,49 @@ pub struct FolderUsage {
     /// Whether all objects were counted, and all folders are there.
     pub complete: bool,
 }
+
+/// What has happened to an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryKind {
+    /// It was written where no object existed.
+    Written,
+    /// It was overwritten, or another version was written over it.
+    Overwritten,
+    /// It got a delete marker, or a version was deleted.
+    Deleted,
+    /// An older version became the current one again.
+    Restored,
+    /// A lifecycle rule deleted it, or a version of it.
+    Expired,
+    /// A share was created.
+    Shared,
+    /// An embed was created.
+    Embedded,
+}
+
+/// Something that has happened to an object. What is no longer known is null.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct HistoryEntry {
+    pub time: Time,
+    pub kind: HistoryKind,
+    /// The version that was written, deleted, or is the only one that the link shows.
+    pub version_id: Option<VersionId>,
+    /// Bytes of that version.
+    pub size: Option<u64>,
+    pub principal: Option<String>,
+    pub request_id: Option<String>,
+    /// The lifecycle rule that acted.
+    pub rule_id: Option<String>,
+    /// The client's address, from the audit trail, for those who may read it.
+    pub source_ip: Option<String>,
+}
+
+/// What has happened to an object, the latest first.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectHistory {
+    #[schemars(length(max = 1000))]
+    pub entries: Vec<HistoryEntry>,
+    /// Whether everything that is kept was looked at.
+    pub complete: bool,
+}

@@ -43,7 +43,7 @@ fn detail_text(record: &AuditRecord) -> String {
 }
 
 /// Maps an error of reading the trail.
-pub(super) fn page_error(error: StoreFailure) -> AdminError {
+pub(crate) fn page_error(error: StoreFailure) -> AdminError {
     match error {
         StoreFailure::Overloaded => AdminError::NotReady("too many audit queries are waiting"),
         StoreFailure::Closing => AdminError::NotReady("the service is shutting down"),

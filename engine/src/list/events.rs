@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Reports an event that fails its check. Readers skip it: the others must not wait for it.
-    fn report_damaged_event(&self, tick: Tick, error: &EngineError) {
+    pub(crate) fn report_damaged_event(&self, tick: Tick, error: &EngineError) {
         self.fault_reports.report(&StoreFault::Damage {
             object: &format!("storage event {}", self.event_id(tick)),
             version: None,

@@ -3,4 +3,5 @@
 //! They run in the background. They examine every key, so each call has bounds. It reads in short steps and rests in between like all background work.
 
 mod find;
+mod history;
 mod usage;

@@ -1,4 +1,4 @@
-//! Counts objects and bytes below a prefix, and of each folder in it.
+//! Counts objects and bytes below a prefix and in its folders.
 
 use crate::api::engine::Engine;
 use crate::check::throttle::Throttle;

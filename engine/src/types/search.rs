@@ -1,5 +1,6 @@
 //! Conditions and results of searches and counts.
 
+use crate::types::event::StorageEvent;
 use crate::types::object::{Attributes, ListPosition, ObjectInfo};
 use cairn_model::{Glob, Timestamp};
 use std::fmt;
@@ -98,5 +99,14 @@ pub struct FolderUsage {
     /// Their bytes.
     pub bytes: u64,
     /// Whether all objects were counted and all folders are there.
+    pub is_complete: bool,
+}
+
+/// The storage events of an object.
+#[derive(Clone, Debug)]
+pub struct ObjectEvents {
+    /// The latest first.
+    pub events: Vec<StorageEvent>,
+    /// Whether all events that are kept were examined.
     pub is_complete: bool,
 }

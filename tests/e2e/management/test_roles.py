@@ -65,6 +65,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "import_part": ("PUT", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),
     "find_objects": ("GET", "/buckets/no-such-bucket/find", EVERYONE),
     "get_folder_usage": ("GET", "/buckets/no-such-bucket/folder-usage", EVERYONE),
+    "get_object_history": ("GET", "/buckets/no-such-bucket/object-history/a/b", EVERYONE),
     "list_deleted_objects": ("GET", "/buckets/no-such-bucket/deleted-objects", EVERYONE),
     "undelete_objects": ("POST", "/buckets/no-such-bucket/undelete", MANAGERS),
     "restore_bucket": ("POST", "/buckets/no-such-bucket/restore", MANAGERS),

@@ -289,6 +289,8 @@ operations! {
     ], None => [ok::<FoundPage>()], [BUCKET_NAME, BUCKET, STATE];
     "get_folder_usage", "objects": "Counts objects and bytes below a prefix, and of the folders one level below it.";
     [optional::<Prefix>("prefix")], None => [ok::<FolderUsage>()], [BUCKET_NAME, BUCKET];
+    "get_object_history", "objects": "Shows what has happened to an object, the latest first.";
+    [], None => [ok::<ObjectHistory>()], [BUCKET_NAME, BUCKET, OBJECT];
     "list_deleted_objects", "objects": "Lists the objects that delete markers hide, in key order.";
     [
         optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),

@@ -1,9 +1,10 @@
-//! `cairn object`: lists, finds, counts, reads, writes, copies, deletes and locks objects.
+//! `cairn object`: lists, finds, counts, explains, reads, writes, copies, deletes and locks objects.
 
 mod cp;
 mod du;
 mod find;
 mod get;
+mod history;
 mod legal_hold;
 mod list;
 pub(crate) mod place;
@@ -18,6 +19,7 @@ use cp::Copy;
 use du::DiskUsage;
 use find::Find;
 use get::Get;
+use history::History;
 use legal_hold::LegalHold;
 use list::List;
 use put::Put;
@@ -31,5 +33,5 @@ use crate::commands::macros::noun;
 noun! {
     /// List, find, count, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
     /// level, ** across levels, and [a-z] one character.
-    struct Object("object"): ObjectCommand { List, Find, DiskUsage, Get, Put, Remove, Copy, Stat, Retention, LegalHold, Undelete }
+    struct Object("object"): ObjectCommand { List, Find, DiskUsage, Get, Put, Remove, Copy, Stat, History, Retention, LegalHold, Undelete }
 }
