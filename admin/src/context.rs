@@ -12,6 +12,7 @@ use cairn_sharing::{Links, ListenerUrl, PublicLinks};
 use cairn_webhooks::Webhooks;
 
 use crate::access::{ManagementCredentials, Sessions};
+use crate::archives::Archives;
 use crate::error::AdminError;
 use crate::health::Readiness;
 use crate::import_runs::ImportRuns;
@@ -81,6 +82,8 @@ pub struct AdminContext {
     pub verifications: Verifications,
     /// The runs that import versions. Shared by all executors.
     pub imports: ImportRuns,
+    /// The archives that are being written. Shared by all executors.
+    pub archives: Archives,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.
     pub metrics: Arc<MetricSources>,
     /// The last refused requests of S3 clients. Shared by all executors.

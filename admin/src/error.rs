@@ -101,6 +101,8 @@ error_table! {
     BucketNotFound => S::NOT_FOUND, "BUCKET_NOT_FOUND", "bucket was not found";
     /// No object has this key.
     ObjectNotFound => S::NOT_FOUND, "OBJECT_NOT_FOUND", "the object does not exist";
+    /// An object of several is missing: a message that names it.
+    ObjectsNotFound(message: String) => S::NOT_FOUND, "OBJECT_NOT_FOUND", message;
     /// No version has this id.
     VersionNotFound => S::NOT_FOUND, "VERSION_NOT_FOUND", "the version does not exist";
     /// The run was never begun, or the server has restarted since, or it is of another bucket.

@@ -8,11 +8,12 @@
 //! what those leave open.
 //!
 //! The modules are layers. Each imports only from those before it in this list: `limits`, `error`, `operation`,
-//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `waits`, `context`, `call`, `handlers`, `checks`,
+//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `archives`, `waits`, `context`, `call`, `handlers`, `checks`,
 //! `routes`, `service`.
 #![forbid(unsafe_code)]
 
 mod access;
+mod archives;
 mod call;
 pub mod checks;
 mod context;
@@ -31,6 +32,7 @@ mod verification;
 mod waits;
 
 pub use access::{ManagementCredentials, SessionOptions, Sessions};
+pub use archives::Archives;
 pub use context::{AdminContext, Capabilities, OpenStore, S3Endpoint, SettingValues};
 pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
 pub use import_runs::ImportRuns;

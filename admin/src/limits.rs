@@ -36,6 +36,15 @@ pub(crate) const HISTORY_EVENTS_MAX: u64 = 1_000_000;
 pub(crate) const HISTORY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Pages of the audit trail that are read for a history. Each reads 200 000 records at most.
 pub(crate) const HISTORY_AUDIT_PAGES_MAX: usize = 5;
+/// Most archives that are written at once, on all executors together. Each keeps its list of entries in memory.
+pub(crate) const ARCHIVES_MAX: usize = 8;
+/// Most entries of an archive. They are counted before it begins, which takes a second for so many.
+pub(crate) const ARCHIVE_ENTRIES_MAX: u64 = 100_000;
+/// Most bytes that the list of an archive takes in memory, with the names that were used: 100,000 entries with names of
+/// 80 bytes.
+pub(crate) const ARCHIVE_LIST_BYTES_MAX: usize = 20 << 20;
+/// Bytes of headers and small objects that are sent together.
+pub(crate) const ARCHIVE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
 pub(crate) const IMPORT_RUNS_MAX: usize = 1000;

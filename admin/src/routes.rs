@@ -214,6 +214,17 @@ pub(crate) static ROUTES: &[Route] = &[
     .object_change(),
     post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy))
         .object_change(),
+    post(
+        "/api/v1/buckets/{bucket}/object-move/{key}",
+        STORAGE,
+        "move_object",
+        handler!(objects::move_object),
+    )
+    .object_change(),
+    get("/api/v1/buckets/{bucket}/archive", STORAGE, "download_archive", handler!(objects::archive_prefix))
+        .data_read(),
+    post("/api/v1/buckets/{bucket}/archive", STORAGE, "download_objects", handler!(objects::archive_keys))
+        .data_read(),
     post("/api/v1/buckets/{bucket}/imports", SYSTEM, "begin_import", handler!(imports::begin)),
     put("/api/v1/buckets/{bucket}/imported-objects/{key}", SYSTEM, "import_object", handler!(imports::put))
         .unrecorded(),

@@ -165,6 +165,26 @@ pub struct CopyObject {
     pub if_absent: bool,
 }
 
+/// Where an object is moved to.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveObject {
+    pub destination_bucket: BucketName,
+    pub destination_key: ObjectKey,
+    /// Whether an object that the destination already has is kept. The commit decides, so no write in between is lost.
+    #[serde(default)]
+    pub if_absent: bool,
+}
+
+/// The objects of an archive.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArchiveObjects {
+    /// A key that is repeated counts once.
+    #[schemars(length(min = 1, max = 1000))]
+    pub keys: Vec<ObjectKey>,
+}
+
 /// A key whose newest version is a delete marker over an object.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DeletedObject {

@@ -65,7 +65,7 @@ pub enum EngineError {
 /// A condition of a write ([`WriteCondition`](crate::WriteCondition)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// `If-Match`.
+    /// `If-Match`, or a condition on the version.
     IfMatch,
     /// `If-None-Match`.
     IfNoneMatch,

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::access::ManagementCredentials;
+use crate::archives::Archives;
 use crate::health::{ProbeFuture, Readiness, SubsystemState};
 use crate::import_runs::ImportRuns;
 use crate::verification::Verifications;
@@ -57,6 +58,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         imports: ImportRuns::default(),
+        archives: Archives::default(),
         metrics: Arc::default(),
         refused: cairn_observe::RefusedRequests::new(1),
         setting_values: Arc::default(),
@@ -224,6 +226,7 @@ fn scrape_token_is_valid_for_metrics_only() {
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         imports: ImportRuns::default(),
+        archives: Archives::default(),
         metrics: Arc::default(),
         refused: cairn_observe::RefusedRequests::new(1),
         setting_values: Arc::default(),

@@ -104,6 +104,20 @@ impl Client {
         }
     }
 
+    /// Begins a download of unknown length. Reading it fails if the response is cut.
+    pub(crate) fn download_stream(&self, request: &Request) -> Result<impl Read + use<>, Failure> {
+        let sent = self.head(request, Some(self.token()?)).body(());
+        let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
+        let mut response = self.send(request, sent)?;
+        let status = response.status();
+        if status == StatusCode::OK {
+            return Ok(response.into_body().into_reader());
+        }
+        let read = response.body_mut().with_config().limit(ERROR_BYTES_MAX).read_to_vec();
+        let body = read.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Err(self.refusal(request, &Response { status, body }))
+    }
+
     /// Sends a request. Returns the response, whose body has not been read.
     pub(super) fn send(
         &self,

@@ -193,6 +193,8 @@ pub struct WriteCondition {
     pub if_size: Option<u64>,
     /// `x-amz-if-match-last-modified-time`, whole seconds since the Unix epoch.
     pub if_last_modified_seconds: Option<u64>,
+    /// The current object must be this very version, whatever others have the same entity tag.
+    pub if_version: Option<VersionId>,
     /// Of a completion: no version or delete marker may have been written since this upload began, else the completion is a
     /// [`EngineError::Conflict`].
     pub unchanged_since: Option<UploadId>,
@@ -226,16 +228,22 @@ impl WriteCondition {
             if_match,
             if_size,
             if_last_modified_seconds,
+            if_version,
             unchanged_since: _,
         } = self;
         let Some(info) = current else {
-            let needs_object = if_match.is_some() || if_size.is_some() || if_last_modified_seconds.is_some();
+            let needs_object = if_match.is_some()
+                || if_size.is_some()
+                || if_last_modified_seconds.is_some()
+                || if_version.is_some();
             return if needs_object { Err(EngineError::NoSuchKey) } else { Ok(()) };
         };
         let modified = info.last_modified.seconds();
         let failed = if *must_be_absent {
             Precondition::IfNoneMatch
-        } else if if_match.as_ref().is_some_and(|tags| !tags.matches(info.etag)) {
+        } else if if_match.as_ref().is_some_and(|tags| !tags.matches(info.etag))
+            || if_version.is_some_and(|version| version != info.version)
+        {
             Precondition::IfMatch
         } else if if_none_match.as_ref().is_some_and(|tags| tags.matches(info.etag)) {
             Precondition::IfNoneMatch

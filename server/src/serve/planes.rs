@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ImportRuns, ManagementCredentials, MetricSources, OpenStore,
-    S3Endpoint, SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
+    AdminContext, AdminService, Archives, Capabilities, ImportRuns, ManagementCredentials, MetricSources,
+    OpenStore, S3Endpoint, SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
 use cairn_engine::{Engine, Store};
@@ -65,6 +65,7 @@ struct Connections {
 struct ManagementState {
     verifications: Verifications,
     imports: ImportRuns,
+    archives: Archives,
     readiness: SubsystemProbes,
     metrics: Arc<MetricSources>,
     /// The values of the settings that explanations of refusals name.
@@ -112,6 +113,7 @@ impl Shared {
             management: ManagementState {
                 verifications: Verifications::default(),
                 imports: ImportRuns::default(),
+                archives: Archives::default(),
                 readiness,
                 metrics: Arc::new(metrics),
                 setting_values: settings.values_of_refusing_settings().into(),
@@ -252,7 +254,7 @@ fn management_service(
     data: SocketAddr,
     shared: &Shared,
 ) -> Rc<AdminService> {
-    let ManagementState { verifications, imports, readiness, metrics, setting_values } =
+    let ManagementState { verifications, imports, archives, readiness, metrics, setting_values } =
         shared.management.clone();
     let options = AdminContext {
         credentials: management_credentials(&shared.settings),
@@ -262,6 +264,7 @@ fn management_service(
         throttle: shared.throttle.clone(),
         verifications,
         imports,
+        archives,
         metrics,
         refused: shared.refused.clone(),
         setting_values,

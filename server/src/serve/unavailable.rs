@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ImportRuns, ProbeFuture, Readiness, SubsystemState,
+    AdminContext, AdminService, Archives, Capabilities, ImportRuns, ProbeFuture, Readiness, SubsystemState,
     Verifications, Waits,
 };
 use cairn_engine::OpenError;
@@ -104,6 +104,7 @@ async fn serve_planes(
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         imports: ImportRuns::default(),
+        archives: Archives::default(),
         metrics: Arc::default(),
         refused: RefusedRequests::new(1),
         setting_values: Arc::default(),

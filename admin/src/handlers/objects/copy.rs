@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use cairn_api::CopyObject;
 use cairn_engine::{Cause, ObjectLock, PutObject, WriteCondition};
+use cairn_model::VersionId;
 
 use super::copy_parts::copy_multipart;
 use super::headers::{CONDITIONS, refuse_conditions};
@@ -28,16 +29,25 @@ pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let to_name = bucket_name(&request.destination_bucket)?;
     let to_bucket = call.store()?.bucket(&to_name).ok_or(AdminError::BucketNotFound)?;
     let source = ObjectRef { bucket, key, version };
-    let condition = if request.if_absent { WriteCondition::if_absent() } else { WriteCondition::default() };
+    let condition = absence(request.if_absent);
     let destination = Destination { bucket: to_bucket, key: to_key.clone(), condition };
     let copied = copy_version(&call, &source, destination, Cause::Copy).await;
-    let mut reply = copied.map_err(|error| match error {
-        // The request has no other condition: those in headers were refused above.
-        AdminError::PreconditionFailed => AdminError::ObjectAlreadyExists,
-        error => error,
-    })?;
+    let mut reply = copied.map_err(taken)?;
     reply.record.detail = format!("to {to_name}/{to_key}, {}", reply.record.detail);
     Ok(reply)
+}
+
+/// Returns the condition of a copy whose destination may have to be absent.
+pub(super) fn absence(if_absent: bool) -> WriteCondition {
+    if if_absent { WriteCondition::if_absent() } else { WriteCondition::default() }
+}
+
+/// Maps the error of a copy with no other condition than [`absence`].
+pub(super) fn taken(error: AdminError) -> AdminError {
+    match error {
+        AdminError::PreconditionFailed => AdminError::ObjectAlreadyExists,
+        error => error,
+    }
 }
 
 /// Writes a new version of a key with the content of another version.
@@ -50,6 +60,16 @@ pub(crate) async fn copy_version(
     destination: Destination,
     cause: Cause,
 ) -> Result<Reply, AdminError> {
+    copy_found(call, source, destination, cause).await.map(|(reply, _)| reply)
+}
+
+/// As [`copy_version`]. Also returns the identity of the version that was copied.
+pub(super) async fn copy_found(
+    call: &Call<'_, '_>,
+    source: &ObjectRef,
+    destination: Destination,
+    cause: Cause,
+) -> Result<(Reply, VersionId), AdminError> {
     let engine = Rc::clone(call.engine()?);
     let opened = engine.open_object(&source.bucket, &source.key, source.version, |info| {
         (if info.parts.is_empty() { 0..info.size } else { 0..0 }, info.clone())
@@ -66,7 +86,8 @@ pub(crate) async fn copy_version(
     let mut permit = call.until_disconnect(admitted).await?;
     if !info.parts.is_empty() {
         let destination = Destination { bucket, key, condition };
-        return copy_multipart(call, permit, source, &info, destination, cause).await;
+        let reply = copy_multipart(call, permit, source, &info, destination, cause).await?;
+        return Ok((reply, info.version));
     }
     let copied = engine.copy_payload(&mut permit, object, &bucket, &key);
     let payload = call.until_disconnect(async { copied.await.map_err(new_version::write_error) }).await?;
@@ -76,5 +97,5 @@ pub(crate) async fn copy_version(
     let (etag, attributes) = (payload.etag(), info.attributes);
     let (lock, origin) = (ObjectLock::default(), call.origin(cause));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
-    new_version::commit(&engine, put).await
+    Ok((new_version::commit(&engine, put).await?, info.version))
 }

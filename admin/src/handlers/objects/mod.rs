@@ -4,6 +4,7 @@
 //! planes.
 
 mod abort_upload;
+mod archive;
 mod content;
 mod copy;
 mod copy_parts;
@@ -19,6 +20,7 @@ mod list_versions;
 mod lock;
 mod metadata;
 mod moment;
+mod move_object;
 mod new_version;
 mod object_ref;
 mod preview;
@@ -30,6 +32,7 @@ mod source;
 mod usage;
 
 pub(crate) use abort_upload::abort_upload;
+pub(crate) use archive::{archive_keys, archive_prefix};
 pub(crate) use content::content;
 pub(crate) use copy::copy;
 pub(crate) use delete::delete;
@@ -43,6 +46,7 @@ pub(crate) use list_uploads::list_uploads;
 pub(crate) use list_versions::list_versions;
 pub(crate) use lock::{set_legal_hold, set_retention};
 pub(crate) use metadata::metadata;
+pub(crate) use move_object::move_object;
 pub(crate) use new_version::{completed, write_error};
 pub(crate) use object_ref::ObjectRef;
 pub(crate) use preview::preview;

@@ -263,6 +263,13 @@ operations! {
     "copy_object", "objects": "Copies an object, or one version of it, with its metadata.";
     [], json_body::<CopyObject>() => [created::<ObjectRecord>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA, (409, "OBJECT_ALREADY_EXISTS")];
+    "move_object", "objects": "Moves an object: copies it with its metadata, and deletes that version of the source.";
+    [], json_body::<MoveObject>() => [created::<ObjectRecord>()],
+    [BUCKET_NAME, BUCKET, OBJECT, QUOTA, (409, "OBJECT_ALREADY_EXISTS")];
+    "download_archive", "objects": "Returns a ZIP archive of the objects below a prefix, also as they were at a moment.";
+    [optional::<String>("prefix"), AT], None => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT, STATE];
+    "download_objects", "objects": "Returns a ZIP archive of the objects with the given keys.";
+    [], json_body::<ArchiveObjects>() => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT];
     "begin_import", "imports": "Begins a run that imports versions of another store into a bucket.";
     [], json_body::<BeginImport>() => [created::<BegunImport>()], [BUCKET_NAME, BUCKET];
     "import_object", "imports": "Imports a version with its id, date and entity tag. The body is its content; headers, tags and lock are stored.";

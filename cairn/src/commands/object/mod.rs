@@ -1,5 +1,6 @@
 //! `cairn object`: lists, finds, counts, explains, reads, writes, copies, deletes and locks objects.
 
+mod archive;
 mod cp;
 mod du;
 mod find;
@@ -7,6 +8,7 @@ mod get;
 mod history;
 mod legal_hold;
 mod list;
+mod mv;
 pub(crate) mod place;
 mod put;
 mod retention;
@@ -15,6 +17,7 @@ mod spool;
 mod stat;
 mod undelete;
 
+use archive::Archive;
 use cp::Copy;
 use du::DiskUsage;
 use find::Find;
@@ -22,6 +25,7 @@ use get::Get;
 use history::History;
 use legal_hold::LegalHold;
 use list::List;
+use mv::Move;
 use put::Put;
 use retention::Retention;
 use rm::Remove;
@@ -31,7 +35,7 @@ use undelete::Undelete;
 use crate::commands::macros::noun;
 
 noun! {
-    /// List, find, count, download, upload, copy, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
+    /// List, find, count, download, upload, copy, move, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
     /// level, ** across levels, and [a-z] one character.
-    struct Object("object"): ObjectCommand { List, Find, DiskUsage, Get, Put, Remove, Copy, Stat, History, Retention, LegalHold, Undelete }
+    struct Object("object"): ObjectCommand { List, Find, History, DiskUsage, Get, Put, Remove, Copy, Move, Archive, Stat, Retention, LegalHold, Undelete }
 }

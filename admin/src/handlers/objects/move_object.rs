@@ -1,0 +1,55 @@
+//! `POST /api/v1/buckets/{bucket}/object-move/{key}`: moves the current object to another key or bucket.
+//!
+//! The object is copied first, as `object-copy` does. Then that very version of the source is deleted, with a delete marker if
+//! its bucket keeps versions. What a client writes to the source in between stays: it came after the move. If the deletion
+//! fails, or the process ends before it, there are two objects, and the request can be sent again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cairn_api::MoveObject;
+use cairn_engine::{Cause, DeleteOptions, EngineError, WriteCondition};
+
+use super::copy::{absence, copy_found, taken};
+use super::headers::{CONDITIONS, refuse_conditions};
+use super::new_version::Destination;
+use super::object_ref::ObjectRef;
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+use crate::request::names::{bucket_name, object_key};
+
+pub(crate) async fn move_object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let (bucket, key) = (call.bucket()?, call.key()?);
+    refuse_conditions(call.head, &CONDITIONS)?;
+    let request: MoveObject = call.json().await?;
+    let to_key = object_key(&request.destination_key)?;
+    let to_name = bucket_name(&request.destination_bucket)?;
+    let to_bucket = call.store()?.bucket(&to_name).ok_or(AdminError::BucketNotFound)?;
+    if (bucket.id(), &key) == (to_bucket.id(), &to_key) {
+        return Err(AdminError::invalid(
+            "the destination is the source: an object cannot be moved onto itself",
+        ));
+    }
+    let source = ObjectRef { bucket: Arc::clone(&bucket), key: key.clone(), version: None };
+    let condition = absence(request.if_absent);
+    let destination = Destination { bucket: to_bucket, key: to_key.clone(), condition };
+    let (mut reply, version) = copy_found(&call, &source, destination, Cause::Copy).await.map_err(taken)?;
+    let condition = WriteCondition { if_version: Some(version), ..WriteCondition::default() };
+    let origin = call.origin(Cause::Request);
+    let options = DeleteOptions { condition, origin, ..DeleteOptions::default() };
+    let stays = match Rc::clone(call.engine()?).delete_object(&bucket, &key, options).await {
+        Ok(_) => "",
+        // It was overwritten or deleted after it was copied.
+        Err(EngineError::PreconditionFailed(_) | EngineError::NoSuchKey) => {
+            ", the source was changed meanwhile"
+        }
+        Err(error) => {
+            tracing::warn!(target: "service", bucket = %bucket.name, %key, %error, "an object was copied but not deleted; move it again");
+            return Err(error.into());
+        }
+    };
+    reply.record.detail = format!("to {to_name}/{to_key}, {}{stays}", reply.record.detail);
+    Ok(reply)
+}
