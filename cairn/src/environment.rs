@@ -11,3 +11,10 @@ pub(crate) const SOURCE_ACCESS_KEY_VARIABLE: &str = "SOURCE_ACCESS_KEY";
 pub(crate) const SOURCE_SECRET_KEY_VARIABLE: &str = "SOURCE_SECRET_KEY";
 /// Names a PEM file of certificate authorities that are trusted for that store instead of those of the host.
 pub(crate) const SOURCE_CA_VARIABLE: &str = "SOURCE_CA_CERTIFICATE";
+/// Hold the credential of the store that objects are exported to. It is read from nowhere else.
+pub(crate) const TARGET_ACCESS_KEY_VARIABLE: &str = "TARGET_ACCESS_KEY";
+pub(crate) const TARGET_SECRET_KEY_VARIABLE: &str = "TARGET_SECRET_KEY";
+/// Names a PEM file of certificate authorities that are trusted for that store instead of those of the host.
+pub(crate) const TARGET_CA_VARIABLE: &str = "TARGET_CA_CERTIFICATE";
+/// Holds the address of that store for commands without `--to-endpoint`.
+pub(crate) const TARGET_ENDPOINT_VARIABLE: &str = "TARGET_ENDPOINT";

@@ -15,6 +15,8 @@ const ERROR_BYTES_MAX: u64 = 1 << 20;
 /// The content of an object while it arrives.
 pub(crate) struct Download {
     pub(crate) size: u64,
+    /// The entity tag, without quotes.
+    pub(crate) etag: Option<String>,
     pub(crate) content: Box<dyn Read>,
 }
 
@@ -86,17 +88,43 @@ impl Client {
 
     /// Begins a download. The content must be read to its end.
     pub(crate) fn download(&self, request: &Request) -> Result<Download, Failure> {
-        let sent = self.head(request, Some(self.token()?)).body(());
+        self.download_range(request, None)
+    }
+
+    /// Begins a download of so many bytes at an offset, or of all. The content must be read to its end.
+    pub(crate) fn download_range(
+        &self,
+        request: &Request,
+        range: Option<(u64, u64)>,
+    ) -> Result<Download, Failure> {
+        let builder = self.head(request, Some(self.token()?));
+        let builder = match range {
+            Some((first, size)) => {
+                builder.header("range", format!("bytes={first}-{}", first + size.saturating_sub(1)))
+            }
+            None => builder,
+        };
+        let sent = builder.body(());
         let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
         let mut response = self.send(request, sent)?;
         let status = response.status();
-        let size = response.headers().get("content-length").and_then(|text| text.to_str().ok()?.parse().ok());
-        match (status, size) {
-            (StatusCode::OK, Some(size)) => {
-                let content = Exactly::new(response.into_body().into_reader(), size);
-                Ok(Download { size, content: Box::new(content) })
+        let header = |name: &str| response.headers().get(name).and_then(|text| text.to_str().ok());
+        let size = header("content-length").and_then(|text| text.parse().ok());
+        let etag = header("etag").map(|tag| tag.trim_matches('"').to_owned());
+        // A range that is all of the object may be answered as if there were none.
+        let fits = match range {
+            None => status == StatusCode::OK,
+            Some((first, bytes)) => {
+                size == Some(bytes)
+                    && (status == StatusCode::PARTIAL_CONTENT || (status == StatusCode::OK && first == 0))
             }
-            _ => {
+        };
+        match size.filter(|_| fits) {
+            Some(size) => {
+                let content = Exactly::new(response.into_body().into_reader(), size);
+                Ok(Download { size, etag, content: Box::new(content) })
+            }
+            None => {
                 let read = response.body_mut().with_config().limit(ERROR_BYTES_MAX).read_to_vec();
                 let body = read.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
                 Err(self.refusal(request, &Response { status, body }))

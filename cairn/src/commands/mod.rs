@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod doctor;
 mod event;
+mod export;
 mod history;
 mod import;
 mod lifecycle;
@@ -28,9 +29,11 @@ mod printed;
 mod public;
 mod quota;
 mod refused;
+mod remote;
 mod resources;
 mod serve;
 mod service_account;
+mod signals;
 mod statement;
 mod status;
 mod storage;
@@ -53,6 +56,7 @@ use completions::Completions;
 use config::Config;
 use doctor::Doctor;
 use event::Event;
+use export::Export;
 use history::History;
 use import::Import;
 use lifecycle::Lifecycle;
@@ -102,6 +106,7 @@ pub(crate) enum Command {
     Status(Status),
     History(History),
     Import(Import),
+    Export(Export),
     Bucket(Bucket),
     Object(Object),
     Public(Public),
@@ -136,6 +141,7 @@ impl Command {
             Self::Status(command) => command.run(),
             Self::History(command) => command.run(),
             Self::Import(noun) => noun.run(),
+            Self::Export(command) => command.run(),
             Self::Bucket(noun) => noun.run(),
             Self::Object(noun) => noun.run(),
             Self::Public(noun) => noun.run(),

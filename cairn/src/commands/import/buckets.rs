@@ -1,6 +1,6 @@
 //! The buckets of a source, and what they have.
 
-use super::source::{Source, Trouble};
+use crate::commands::remote::{Remote, Trouble};
 use crate::failure::Failure;
 use crate::terminal::plain;
 
@@ -14,7 +14,7 @@ pub(super) struct SourceBucket {
 }
 
 /// Returns the named buckets, or without names all that the credential can see.
-pub(super) fn chosen(source: &Source, names: &[String]) -> Result<Vec<String>, Failure> {
+pub(super) fn chosen(source: &Remote, names: &[String]) -> Result<Vec<String>, Failure> {
     let all = source.buckets().map_err(|trouble| failure(&trouble))?;
     if names.is_empty() {
         return Ok(all);
@@ -30,7 +30,7 @@ pub(super) fn chosen(source: &Source, names: &[String]) -> Result<Vec<String>, F
 
 impl SourceBucket {
     /// Asks the source.
-    pub(super) fn of(source: &Source, name: &str) -> Result<Self, Trouble> {
+    pub(super) fn of(source: &Remote, name: &str) -> Result<Self, Trouble> {
         Ok(Self {
             name: name.to_owned(),
             versioning: source.versioning(name)?,

@@ -9,9 +9,9 @@ use cairn_engine::md5_digest;
 
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;
-use super::source::{Answer, Entry, Settings, Source, Trouble, VersionRef};
 use super::target::{Content, Refused, Target, settings_headers, settings_of};
 use super::throttle::{Metered, Throttle, hex};
+use crate::commands::remote::{Answer, Entry, Remote, Settings, Trouble, VersionRef};
 use crate::failure::Failure;
 
 /// Content up to this length is in memory while it is sent, so that connections are free early and attempts are cheap.
@@ -65,7 +65,7 @@ pub(super) struct Copied {
 
 /// What copies versions of a bucket.
 pub(super) struct Copier<'a> {
-    pub(super) source: &'a Source,
+    pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,
     /// Where uploads are noted; `None` for a comparison, which makes none.
     pub(super) journal: Option<&'a Journal>,

@@ -3,7 +3,7 @@
 use cairn_model::{BucketName, ObjectKey, VersionName};
 
 use super::loss::Loss;
-use super::source::Entry;
+use crate::commands::remote::Entry;
 use crate::terminal::plain;
 
 /// Returns why a bucket cannot exist here.

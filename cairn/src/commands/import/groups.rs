@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 use std::vec::IntoIter;
 
-use super::source::{Entry, Page, Place, Source, Trouble};
+use crate::commands::remote::{Entry, Page, Place, Remote, Trouble};
 
 /// Pages that are fetched before they are needed.
 const PAGES_AHEAD: usize = 4;
@@ -45,7 +45,7 @@ impl Groups {
     /// Begins to list a bucket. With `wants_settings`, tags and locks are listed if the source can.
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        source: &'scope Source,
+        source: &'scope Remote,
         bucket: &str,
         wants_settings: bool,
     ) -> Self {
@@ -103,7 +103,7 @@ impl Groups {
 
 /// Fetches all pages. Ends early if nobody wants more.
 fn fetch(
-    source: &Source,
+    source: &Remote,
     bucket: &str,
     wants_settings: bool,
     sender: &SyncSender<Result<(Page, Detail), Trouble>>,

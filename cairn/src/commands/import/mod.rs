@@ -15,8 +15,6 @@ mod permits;
 mod plan;
 mod run;
 mod settings;
-mod signals;
-mod source;
 mod steps;
 mod tally;
 mod target;

@@ -13,13 +13,13 @@ use super::fitting::bucket_loss;
 use super::groups::Groups;
 use super::journal::Journal;
 use super::run::Run;
-use super::signals::{nap, stop_flag};
-use super::source::{Source, Trouble};
 use super::tally::{Tally, get};
 use super::target::{Refused, Target};
 use super::throttle::Throttle;
 use crate::client::Client;
 use crate::commands::macros::command;
+use crate::commands::remote::{Remote, Trouble, Variables};
+use crate::commands::signals::{nap, stop_flag};
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 use crate::output::table::labelled;
@@ -81,7 +81,8 @@ impl Objects {
         let connections = 2 * workers + 2;
         let patience =
             rate.map_or(1, |rate| u32::try_from((100 << 20) / rate.max(1)).unwrap_or(u32::MAX).max(8));
-        let source = Source::new(&self.from, connections, stop_flag()?)?.with_patience(patience);
+        let source =
+            Remote::new(&Variables::SOURCE, &self.from, connections, stop_flag()?)?.with_patience(patience);
         let client = self.client()?.with_connections(connections);
         let target = Target::new(&client, &source, self.events);
         let journal = Journal::open(self.journal.as_deref().unwrap_or("cairn-import"), &self.from.url())?;
@@ -253,7 +254,7 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
 }
 
 /// Counts what there is, so that the time that is left can be shown.
-fn count(source: &Source, names: &[String], shown: &Shown) {
+fn count(source: &Remote, names: &[String], shown: &Shown) {
     for name in names {
         let counted = thread::scope(|scope| {
             let mut groups = Groups::begin(scope, source, name, false);

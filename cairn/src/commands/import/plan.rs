@@ -15,9 +15,9 @@ use super::fitting::{bucket_loss, version_loss};
 use super::groups::{Detail, Groups};
 use super::loss::Loss;
 use super::settings::losses_of_settings;
-use super::signals::stop_flag;
-use super::source::{Entry, Source, Trouble, VersionRef};
 use crate::commands::macros::command;
+use crate::commands::remote::{Entry, Remote, Trouble, Variables, VersionRef};
+use crate::commands::signals::stop_flag;
 use crate::failure::Outcome;
 use crate::output::progress::Progress;
 use crate::output::table::labelled;
@@ -92,7 +92,7 @@ impl Plan {
         if let Some(zip) = &self.settings {
             losses.extend(losses_of_settings(zip)?);
         }
-        let source = Source::new(&self.from, WORKERS, stop_flag()?)?;
+        let source = Remote::new(&Variables::SOURCE, &self.from, WORKERS, stop_flag()?)?;
         let mut failures = Vec::new();
         let mut found = Vec::new();
         let mut samples = Samples::default();
@@ -125,7 +125,7 @@ impl Plan {
 
 /// Lists a bucket.
 fn contents(
-    source: &Source,
+    source: &Remote,
     name: &str,
     losses: &mut Vec<Loss>,
     samples: &mut Samples,
@@ -211,7 +211,7 @@ impl Samples {
 }
 
 /// Returns how many seconds it takes to read everything at the rate at which the samples can be read.
-fn estimate(source: &Source, samples: &Samples, found: &[Contents]) -> Result<u64, Trouble> {
+fn estimate(source: &Remote, samples: &Samples, found: &[Contents]) -> Result<u64, Trouble> {
     let (versions, bytes) =
         (found.iter().map(|one| one.versions).sum::<u64>(), found.iter().map(|one| one.bytes).sum::<u64>());
     if samples.0.is_empty() || versions == 0 {

@@ -12,11 +12,11 @@ use super::fitting::version_loss;
 use super::groups::{Group, Groups};
 use super::journal::{Journal, ListReader, ListWriter, Record, State};
 use super::permits::Permits;
-use super::source::Source;
 use super::steps::{Step, gone, steps};
 use super::tally::Tally;
 use super::target::Target;
 use super::throttle::Throttle;
+use crate::commands::remote::{Remote, Trouble};
 use crate::failure::{Failure, Outcome};
 
 /// Versions of a batch, whose keys are handled together. A batch ends with the last version of a key.
@@ -30,7 +30,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// What all buckets of a run share.
 pub(super) struct Run<'a> {
-    pub(super) source: &'a Source,
+    pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,
     pub(super) journal: &'a Journal,
     pub(super) throttle: &'a Throttle,
@@ -174,7 +174,7 @@ impl Run<'_> {
                 return Ok(());
             }
             if self.source.is_stopped() {
-                return Err(failure(&super::source::Trouble::Stopped));
+                return Err(failure(&Trouble::Stopped));
             }
             let group = groups.next_group().map_err(|trouble| failure(&trouble))?;
             let Some(group) = group else { break };
@@ -329,7 +329,7 @@ impl Run<'_> {
                     last.next().map_err(|error| format!("the journal cannot be read: {error}"))?
                 {
                     if self.source.is_stopped() {
-                        return Err(failure(&super::source::Trouble::Stopped));
+                        return Err(failure(&Trouble::Stopped));
                     }
                     let is_gone = record.state == State::Gone;
                     writer.hand(vec![if is_gone { Step::Delete(record) } else { Step::Note(record) }])?;

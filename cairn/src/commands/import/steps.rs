@@ -2,7 +2,7 @@
 
 use super::groups::Group;
 use super::journal::{Record, State};
-use super::source::{Entry, Settings};
+use crate::commands::remote::{Entry, Settings};
 
 /// One step. The steps of a key are in the order of its history, oldest first.
 #[derive(Debug, PartialEq, Eq)]

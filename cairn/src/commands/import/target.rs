@@ -9,9 +9,9 @@ use cairn_http1::{encode_path, encode_strict, iso8601_millis, parse_rfc3339_mill
 use serde_json::{Value, json};
 
 use super::buckets::SourceBucket;
-use super::source::{Entry, Lock, Settings, Source};
 use crate::client::pages::{Pages, VERSIONS};
 use crate::client::{Client, Query, Request, Response, read, with_query};
+use crate::commands::remote::{Entry, Lock, Remote, Settings};
 use crate::failure::Failure;
 
 /// How often a request is sent that fails for a reason that may pass: the time of a restart.
@@ -35,7 +35,7 @@ impl From<Failure> for Refused {
 /// The management plane, and the run of each bucket.
 pub(super) struct Target<'a> {
     pub(super) client: &'a Client,
-    source: &'a Source,
+    source: &'a Remote,
     events: bool,
     runs: Mutex<HashMap<String, String>>,
 }
@@ -47,7 +47,7 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Target<'a> {
-    pub(super) fn new(client: &'a Client, source: &'a Source, events: bool) -> Self {
+    pub(super) fn new(client: &'a Client, source: &'a Remote, events: bool) -> Self {
         Self { client, source, events, runs: Mutex::default() }
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use cairn_engine::Md5;
 
-use super::signals::nap;
-use super::source::Source;
+use crate::commands::remote::Remote;
+use crate::commands::signals::nap;
 
 /// Longest pause at a time, so that a stop is noticed.
 const NAP: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ impl Throttle {
     }
 
     /// Waits until so many bytes may pass.
-    fn pass(&self, bytes: usize, source: &Source) {
+    fn pass(&self, bytes: usize, source: &Remote) {
         self.passed.fetch_add(bytes as u64, Ordering::Relaxed);
         if self.rate == 0 {
             return;
@@ -56,14 +56,14 @@ impl Throttle {
 pub(super) struct Metered<'a, R> {
     reader: R,
     throttle: &'a Throttle,
-    source: &'a Source,
+    source: &'a Remote,
     digest: Option<Md5>,
     /// Why it could not be read.
     pub(super) failure: Option<String>,
 }
 
 impl<'a, R: Read> Metered<'a, R> {
-    pub(super) fn new(reader: R, throttle: &'a Throttle, source: &'a Source) -> Self {
+    pub(super) fn new(reader: R, throttle: &'a Throttle, source: &'a Remote) -> Self {
         Self { reader, throttle, source, digest: None, failure: None }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cairn_http1::{decode, encode_path};
 
-use crate::commands::import::source::{Entry, fingerprint};
+use crate::commands::remote::{Entry, fingerprint};
 
 /// What became of a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

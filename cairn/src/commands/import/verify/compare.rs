@@ -16,8 +16,8 @@ use crate::client::pages::{Pages, VERSIONS};
 use crate::commands::import::buckets::failure;
 use crate::commands::import::copy::{Copier, Problem};
 use crate::commands::import::groups::{Group, Groups};
-use crate::commands::import::source::{Entry, Source, Trouble, VersionRef, fingerprint};
 use crate::commands::import::target::bucket_path;
+use crate::commands::remote::{Entry, Remote, Trouble, VersionRef, fingerprint};
 use crate::failure::{Failure, Outcome};
 
 /// Keys that wait for a worker.
@@ -59,7 +59,7 @@ pub(crate) struct Counts {
 /// What compares a bucket.
 pub(crate) struct Comparison<'a> {
     pub(crate) copier: Copier<'a>,
-    pub(crate) source: &'a Source,
+    pub(crate) source: &'a Remote,
     pub(crate) reading: Reading,
     pub(crate) workers: usize,
     pub(crate) counts: &'a Counts,

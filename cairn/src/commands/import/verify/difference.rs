@@ -4,8 +4,8 @@ use cairn_api::{ObjectRecord, ObjectVersion};
 use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 use serde::Serialize;
 
-use crate::commands::import::source::{Entry, Lock, Settings};
 use crate::commands::import::target::settings_of;
+use crate::commands::remote::{Entry, Lock, Settings};
 
 /// A difference, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

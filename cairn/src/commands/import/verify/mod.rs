@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use super::buckets::{SourceBucket, chosen, failure};
 use super::copy::Copier;
 use super::permits::Permits;
-use super::signals::{nap, stop_flag};
-use super::source::{Source, Trouble};
 use super::tally::get;
 use super::target::{Refused, Target};
 use super::throttle::Throttle;
 use crate::client::Request;
 use crate::commands::macros::command;
+use crate::commands::remote::{Remote, Trouble, Variables};
+use crate::commands::signals::{nap, stop_flag};
 use crate::failure::{Failure, Outcome};
 use crate::moment::now_millis;
 use crate::output::progress::Progress;
@@ -92,7 +92,7 @@ impl Verify {
     pub(super) fn run(&self) -> Outcome {
         let workers =
             usize::try_from(self.concurrency.map_or(WORKERS, |number| number.0)).unwrap_or(usize::MAX);
-        let source = Source::new(&self.from, 2 * workers + 1, stop_flag()?)?;
+        let source = Remote::new(&Variables::SOURCE, &self.from, 2 * workers + 1, stop_flag()?)?;
         let client = self.client()?.with_connections(2 * workers + 1);
         let target = Target::new(&client, &source, false);
         let reading = self.read.unwrap_or(Reading::NONE);
@@ -161,7 +161,7 @@ fn body(from: &Endpoint, results: &Value, first: &[Difference]) -> Value {
 
 /// Compares versioning and object lock. Returns whether the bucket is here.
 fn one_bucket(
-    source: &Source,
+    source: &Remote,
     target: &Target<'_>,
     name: &str,
     counts: &Counts,

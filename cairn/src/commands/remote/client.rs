@@ -1,4 +1,4 @@
-//! Sends requests to a source: signed, in path style, tried again if they fail for a while.
+//! Sends requests to another store: signed, in path style, tried again if they fail for a while.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,15 @@ use ureq::{Agent, Error};
 
 use super::answer::{Answer, Refusal, Trouble, answer_of};
 use super::listing::{self, Page, Place};
+use super::payload::{Payload, run};
 use super::settings::tags_of_document;
+
 use crate::client::{agent_with, error_text, trust_failure};
-use crate::commands::import::signals::nap;
-use crate::environment::{SOURCE_ACCESS_KEY_VARIABLE, SOURCE_CA_VARIABLE, SOURCE_SECRET_KEY_VARIABLE};
+use crate::commands::signals::nap;
+use crate::environment::{
+    SOURCE_ACCESS_KEY_VARIABLE, SOURCE_CA_VARIABLE, SOURCE_SECRET_KEY_VARIABLE, TARGET_ACCESS_KEY_VARIABLE,
+    TARGET_CA_VARIABLE, TARGET_SECRET_KEY_VARIABLE,
+};
 use crate::failure::Failure;
 use crate::moment::now_millis;
 use crate::s3::endpoint::Endpoint;
@@ -33,12 +38,36 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const SLOWEST_RATE: u64 = 32 << 10;
 /// The region that most stores other than AWS accept.
 const REGION: &str = "us-east-1";
-/// The hash of an empty body.
-const EMPTY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 /// Entries of a page: the most that S3 allows.
 const PAGE_ENTRIES: &str = "1000";
 
-/// A version at the source.
+/// The environment variables that a store's credential is taken from.
+pub(crate) struct Variables {
+    access_key: &'static str,
+    secret_key: &'static str,
+    authorities: &'static str,
+    /// What the store is called in messages.
+    store: &'static str,
+}
+
+impl Variables {
+    /// Those of the source of an import.
+    pub(crate) const SOURCE: Self = Self {
+        access_key: SOURCE_ACCESS_KEY_VARIABLE,
+        secret_key: SOURCE_SECRET_KEY_VARIABLE,
+        authorities: SOURCE_CA_VARIABLE,
+        store: "source",
+    };
+    /// Those of the target of an export.
+    pub(crate) const TARGET: Self = Self {
+        access_key: TARGET_ACCESS_KEY_VARIABLE,
+        secret_key: TARGET_SECRET_KEY_VARIABLE,
+        authorities: TARGET_CA_VARIABLE,
+        store: "target",
+    };
+}
+
+/// A version at the store.
 #[derive(Clone, Copy)]
 pub(crate) struct VersionRef<'a> {
     pub(crate) bucket: &'a str,
@@ -48,52 +77,51 @@ pub(crate) struct VersionRef<'a> {
 }
 
 /// Parameters of a request, not encoded.
-type Query<'a> = [(&'a str, &'a str)];
+pub(super) type Query<'a> = [(&'a str, &'a str)];
 
 /// A request.
-struct Call<'a> {
-    method: &'static str,
-    path: String,
-    query: &'a Query<'a>,
-    headers: &'a [(&'static str, &'a str)],
-    /// Longest body that may arrive, in bytes.
-    body_max: u64,
+pub(super) struct Call<'a> {
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    pub(super) query: &'a Query<'a>,
+    pub(super) headers: &'a [(&'a str, &'a str)],
+    /// Longest body that may be sent or may arrive, in bytes.
+    pub(super) body_max: u64,
 }
 
-/// A store that is read through S3.
-pub(crate) struct Source {
+/// A store that is used through S3.
+pub(crate) struct Remote {
     agent: Agent,
     pub(crate) endpoint: Endpoint,
     credentials: Credentials,
     region: Mutex<String>,
-    /// How many milliseconds the source's clock is ahead, if signatures must allow for it.
+    /// How many milliseconds its clock is ahead, if signatures must allow for it.
     clock_ahead: AtomicI64,
     /// Slows transfers down as a whole: time limits are longer by this factor.
     patience: u32,
     stop: Arc<AtomicBool>,
 }
 
-impl Source {
+impl Remote {
     /// Takes the credential from the environment. `connections` is the number of requests at a time.
     pub(crate) fn new(
+        variables: &Variables,
         endpoint: &Endpoint,
         connections: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
+        let Variables { access_key, secret_key, authorities, store } = variables;
         let variable = |name: &str| {
             std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
                 Failure::WrongUsage(format!(
-                    "{name} is not set: {SOURCE_ACCESS_KEY_VARIABLE} and {SOURCE_SECRET_KEY_VARIABLE} must contain a credential of the source"
+                    "{name} is not set: {access_key} and {secret_key} must contain a credential of the {store}"
                 ))
             })
         };
         Ok(Self {
-            agent: agent_with(SOURCE_CA_VARIABLE, connections)?,
+            agent: agent_with(authorities, connections)?,
             endpoint: endpoint.clone(),
-            credentials: Credentials {
-                access_key: variable(SOURCE_ACCESS_KEY_VARIABLE)?,
-                secret_key: variable(SOURCE_SECRET_KEY_VARIABLE)?,
-            },
+            credentials: Credentials { access_key: variable(access_key)?, secret_key: variable(secret_key)? },
             region: Mutex::new(REGION.to_owned()),
             clock_ahead: AtomicI64::new(0),
             patience: 1,
@@ -213,7 +241,7 @@ impl Source {
         tags.ok_or_else(|| Trouble::Wrong("the answer to GetObjectTagging is not its document".to_owned()))
     }
 
-    fn document(&self, path: &str, query: &Query<'_>) -> Result<String, Trouble> {
+    pub(super) fn document(&self, path: &str, query: &Query<'_>) -> Result<String, Trouble> {
         let call = Call { method: "GET", path: path.to_owned(), query, headers: &[], body_max: 0 };
         let mut attempt = 1;
         loop {
@@ -228,15 +256,20 @@ impl Source {
 
     /// Sends a request until it is answered, or too often.
     fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+        self.call_with(call, &mut Payload::Bytes(b""))
+    }
+
+    /// As [`Self::call`], with a body. A stream is sent once, and only refusals that come before it are adapted to.
+    pub(super) fn call_with(&self, call: &Call<'_>, payload: &mut Payload<'_>) -> Result<Answer, Trouble> {
         let mut attempt = 1;
         loop {
             if self.is_stopped() {
                 return Err(Trouble::Stopped);
             }
-            let trouble = match self.send(call) {
+            let trouble = match self.send(call, payload) {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(refusal)) => {
-                    if attempt < ATTEMPTS && self.has_adapted(&refusal) {
+                    if attempt < ATTEMPTS && self.has_adapted(&refusal) && payload.can_be_repeated() {
                         attempt += 1;
                         continue;
                     }
@@ -245,12 +278,15 @@ impl Source {
                 Err(error) if trust_failure(&error).is_some() => return Err(self.no_answer(&error)),
                 Err(error) => self.no_answer(&error),
             };
+            // A change that was not answered may have been made.
+            let is_read = matches!(call.method, "GET" | "HEAD");
             let may_pass = match &trouble {
-                Trouble::NoAnswer(_) => true,
-                Trouble::Refused { status, .. } => matches!(status, 408 | 429 | 500 | 502..=504),
+                Trouble::NoAnswer(_) => is_read,
+                Trouble::Refused { status: 408 | 429 | 503, .. } => true,
+                Trouble::Refused { status, .. } => is_read && matches!(status, 500 | 502 | 504),
                 Trouble::Wrong(_) | Trouble::Stopped => false,
             };
-            if !may_pass || attempt == ATTEMPTS {
+            if !may_pass || attempt == ATTEMPTS || !payload.can_be_repeated() {
                 return Err(trouble);
             }
             self.pause(attempt)?;
@@ -293,7 +329,11 @@ impl Source {
         }
     }
 
-    fn send(&self, call: &Call<'_>) -> Result<Result<Answer, Box<Refusal>>, Error> {
+    pub(super) fn send(
+        &self,
+        call: &Call<'_>,
+        payload: &mut Payload<'_>,
+    ) -> Result<Result<Answer, Box<Refusal>>, Error> {
         let Call { method, path, query, headers, body_max } = call;
         let mut pairs: Vec<_> =
             query.iter().map(|(name, value)| (encode_strict(name), encode_strict(value))).collect();
@@ -301,28 +341,32 @@ impl Source {
         let query = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
         let stamp =
             Stamp::from_millis(now_millis().saturating_add_signed(self.clock_ahead.load(Ordering::Relaxed)));
-        let host = self.endpoint.authority();
-        let mut signed = vec![
+        let (host, hash) = (self.endpoint.authority(), payload.hash());
+        let mut sent = vec![
             ("host", host.as_str()),
-            ("x-amz-content-sha256", EMPTY_SHA256),
+            ("x-amz-content-sha256", hash.as_ref()),
             ("x-amz-date", stamp.text()),
         ];
-        signed.extend_from_slice(headers);
-        signed.sort_unstable();
+        sent.extend_from_slice(headers);
+        sent.sort_unstable();
+        // Signed values have single spaces.
+        let words = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let values: Vec<_> = sent.iter().map(|(_, value)| words(value)).collect();
+        let signed: Vec<_> =
+            sent.iter().zip(&values).map(|((name, _), value)| (*name, value.as_str())).collect();
         let region = self.region.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let signer = Signer::new(&self.credentials, &region, stamp.clone());
-        let parts = Parts { method, path, query: &query, headers: &signed, payload: EMPTY_SHA256 };
+        let parts = Parts { method, path, query: &query, headers: &signed, payload: &hash };
         let (authorization, _) = signer.authorization(&parts);
         let target = if query.is_empty() { path.clone() } else { format!("{path}?{query}") };
         let mut builder = Request::builder().method(*method).uri(format!("{}{target}", self.endpoint.url()));
-        for (name, value) in signed.iter().filter(|(name, _)| *name != "host") {
+        for (name, value) in sent.iter().filter(|(name, _)| *name != "host") {
             builder = builder.header(*name, *value);
         }
-        let request = builder.header("authorization", authorization).body(())?;
+        let builder = builder.header("authorization", authorization);
         let content = Duration::from_secs(body_max / SLOWEST_RATE);
         let limit = ANSWER_TIMEOUT + content.saturating_mul(self.patience);
-        let request = self.agent.configure_request(request).timeout_global(Some(limit)).build();
-        Ok(answer_of(self.agent.run(request)?))
+        Ok(answer_of(run(&self.agent, builder, payload, limit)?))
     }
 
     fn no_answer(&self, error: &Error) -> Trouble {
@@ -330,7 +374,7 @@ impl Source {
     }
 }
 
-fn path(bucket: &str, key: &str) -> String {
+pub(super) fn path(bucket: &str, key: &str) -> String {
     match key {
         "" => format!("/{}", encode_path(bucket)),
         key => format!("/{}/{}", encode_path(bucket), encode_path(key)),

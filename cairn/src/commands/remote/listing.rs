@@ -140,7 +140,7 @@ fn decoded(text: &str, is_encoded: bool) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::import::source::Lock;
+    use crate::commands::remote::Lock;
 
     #[test]
     fn a_page_of_versions_has_ids_dates_and_settings() {

@@ -18,7 +18,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(8);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Returns a flag that the first signal sets. The second one ends the program at once.
-pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // Registered first, so that the first signal finds the flag clear.
@@ -40,6 +40,6 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 
 /// Lets this thread, which is a plain one, rest.
 #[expect(clippy::disallowed_methods, reason = "a plain thread")]
-pub(super) fn nap(duration: Duration) {
+pub(crate) fn nap(duration: Duration) {
     thread::sleep(duration);
 }

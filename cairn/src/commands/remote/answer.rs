@@ -1,4 +1,4 @@
-//! Answers of a source, and why there is none.
+//! Answers of another store, and why there is none.
 
 use std::io::Read;
 
@@ -38,15 +38,20 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// Returns the message for people.
+    /// Returns the message for people, about the source of an import.
     pub(crate) fn text(&self) -> String {
+        self.text_of("source")
+    }
+
+    /// Returns the message for people. `store` is what the store is called.
+    pub(crate) fn text_of(&self, store: &str) -> String {
         match self {
             Self::NoAnswer(why) | Self::Wrong(why) => why.clone(),
             Self::Refused { status, code, message } if code.is_empty() => {
-                format!("the source answers with HTTP {status} {message}").trim_end().to_owned()
+                format!("the {store} answers with HTTP {status} {message}").trim_end().to_owned()
             }
-            Self::Refused { code, message, .. } => format!("the source answers {code}: {message}"),
-            Self::Stopped => "the import was interrupted".to_owned(),
+            Self::Refused { code, message, .. } => format!("the {store} answers {code}: {message}"),
+            Self::Stopped => "the command was interrupted".to_owned(),
         }
     }
 

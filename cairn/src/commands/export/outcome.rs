@@ -1,0 +1,25 @@
+//! What became of a version, at whichever target.
+
+use super::listing::Version;
+
+/// What became of a version.
+pub(super) enum Outcome {
+    /// It is at the target.
+    Exported(Box<Version>, Sent),
+    /// A delete marker, with its version at the target.
+    Marker(Option<String>),
+    Failed(String),
+}
+
+/// How a version came to the target.
+#[derive(Default)]
+pub(super) struct Sent {
+    pub(super) sha256: Option<String>,
+    /// Bytes that were copied; `None` if it was there.
+    pub(super) copied: Option<u64>,
+    pub(super) target_version: Option<String>,
+    /// The entity tag that the target gave it, if it is another one.
+    pub(super) other_tag: Option<String>,
+    /// The target does not keep its lock.
+    pub(super) is_lock_lost: bool,
+}
