@@ -143,7 +143,7 @@ impl Environment {
         check_not_truncated(&self.folder)?;
         std::fs::hard_link(self.folder.join(DATA_FILE), folder.join(DATA_FILE)).map_err(Error::Io)?;
         let reopened = Generation::open(folder, self.options)?;
-        reopened.open_tables(tables)?;
+        reopened.open_tables_of(&earlier, tables)?;
         if reopened.last_committed() != earlier.last_committed() {
             let what = "the data file shows a change that failed: restart the service";
             return Err(Error::Io(io::Error::other(what)));
@@ -192,7 +192,7 @@ impl Environment {
         options: &OpenCompactOptions<'_>,
     ) -> Result<(Arc<Generation>, Totals, Duration), Error> {
         let copy = Generation::open(folder, self.options)?;
-        copy.open_tables(tables)?;
+        copy.open_tables_of(&self.current.get(), tables)?;
         if self.has_log() {
             copy.leave_commits_unflushed()?;
         }

@@ -36,7 +36,7 @@ pub struct Environment {
     checkpointer: Option<Checkpointer>,
     log: Option<Arc<CommitLog>>,
     pub(crate) current: Arc<Current>,
-    /// Names of the opened tables, by their numbers. Locked for the whole of a compaction: it copies these tables.
+    /// Names of the tables, by their numbers. Locked for the whole of a compaction: it copies these tables.
     tables: Mutex<Vec<String>>,
     /// Held while the data file is extended, checked or replaced. Taken before the writer lock.
     pub(crate) file: Mutex<()>,

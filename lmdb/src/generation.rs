@@ -73,6 +73,8 @@ pub(crate) struct Generation {
     pub(crate) env: OpenEnv,
     /// The opened tables with their names, by the number in [`Table`].
     databases: Box<[OnceLock<(Database, String)>]>,
+    /// Those that are opened, one bit for each number. Set last, so a transaction that begins afterwards can read them.
+    opened_tables: AtomicU64,
     pub(crate) data: File,
     /// The same file, to make it longer. The kernel reports a failed write-back once to each open file, and the flushes of `data`
     /// must not miss one.
@@ -151,6 +153,7 @@ impl Generation {
         let opened = Self {
             env,
             databases,
+            opened_tables: AtomicU64::new(0),
             data,
             extended,
             page_bytes,
@@ -166,19 +169,27 @@ impl Generation {
 
     /// Opens a table under its number, or creates it when it is missing.
     pub(crate) fn open_table(&self, table: Table, name: &str) -> Result<(), Error> {
-        let place = self.databases.get(table.index());
+        let place = self.databases.get(table.index()).filter(|_| table.bit() != 0);
         let place = place.ok_or_else(|| Error::Lmdb(format!("no room for the table {name}")))?;
         let mut txn = self.env.write_txn()?;
         let database = self.env.create_database(&mut txn, Some(name))?;
         self.commit(txn, None)?;
         let _ = place.set((database, name.to_owned()));
+        self.opened_tables.fetch_or(table.bit(), Ordering::SeqCst);
         Ok(())
     }
 
-    /// Opens the tables with these names under the numbers of their order.
-    pub(crate) fn open_tables(&self, names: &[String]) -> Result<(), Error> {
-        let numbers = (0..=u8::MAX).map(Table);
-        numbers.zip(names).try_for_each(|(table, name)| self.open_table(table, name))
+    /// Opens the tables that are open in `earlier`, under the same numbers. `names` are those of all numbers.
+    pub(crate) fn open_tables_of(&self, earlier: &Self, names: &[String]) -> Result<(), Error> {
+        let opened = earlier.opened_tables();
+        let numbers = (0..=u8::MAX).map(Table).zip(names);
+        let present = numbers.filter(|(table, _)| opened & table.bit() != 0);
+        present.into_iter().try_for_each(|(table, name)| self.open_table(table, name))
+    }
+
+    /// Returns the opened tables, one bit for each number.
+    pub(crate) fn opened_tables(&self) -> u64 {
+        self.opened_tables.load(Ordering::SeqCst)
     }
 
     /// Commits a transaction. With a log, `next` is the place after its record. Without a record the place stays.
@@ -284,19 +295,15 @@ impl Generation {
         self.last_committed.load(Ordering::Acquire)
     }
 
-    /// Returns an opened table.
-    pub(crate) fn database(&self, table: Table) -> &Database {
-        &self.opened(table).0
+    /// Returns a table, or `None` if it is absent.
+    pub(crate) fn database(&self, table: Table) -> Option<&Database> {
+        Some(&self.databases.get(table.index())?.get()?.0)
     }
 
     /// Returns the name of an opened table.
     pub(crate) fn name_of(&self, table: Table) -> String {
-        self.opened(table).1.clone()
-    }
-
-    fn opened(&self, table: Table) -> &(Database, String) {
         let opened = self.databases.get(table.index()).and_then(OnceLock::get);
-        opened.expect("every table of an environment is opened in each of its generations")
+        opened.expect("only tables that are present have records").1.clone()
     }
 
     /// Returns the number of a transaction, from LMDB's own.

@@ -33,6 +33,7 @@ mod generation;
 mod iterators;
 
 mod current;
+mod lookups;
 mod page_cache;
 
 mod log;
@@ -46,6 +47,7 @@ mod discard_log;
 mod snapshot;
 mod store_identity;
 
+mod absent_tables;
 mod compact_open;
 
 mod rebuild;

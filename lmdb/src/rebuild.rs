@@ -115,7 +115,7 @@ impl Environment {
             let what = format!("it ends before record {}: restart the service", end.sequence);
             return Err(Error::DamagedLog(what));
         }
-        copy.open_tables(tables)?;
+        copy.open_tables_of(earlier, tables)?;
         Ok(Arc::new(copy))
     }
 }

@@ -18,6 +18,11 @@ impl Table {
     /// The table of totals, which every environment has.
     pub(crate) const TOTALS: Self = Self(0);
 
+    /// Its bit in a set of tables. An environment has fewer than 64.
+    pub(crate) const fn bit(self) -> u64 {
+        1u64.unbounded_shl(self.0 as u32)
+    }
+
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }

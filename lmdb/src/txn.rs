@@ -5,10 +5,11 @@ use crate::current::Handle;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::generation::{Generation, begin_read};
-use crate::iterators::{Entries, Keys, ReverseScan, Scan};
+use crate::iterators::{Entries, Keys, ReverseScan, Scan, Values};
 use crate::log::commit_log::CommitLog;
 use crate::log::faults::Moment;
 use crate::log::log_record::LoggedChanges;
+use crate::lookups::{first_at_or_after, get, last_before, scan};
 use crate::readers::{OpenRead, Readers};
 use crate::record::{self, Record};
 use crate::table::{Database, Table};
@@ -23,6 +24,8 @@ pub struct ReadTxn<'e> {
     /// Borrows from the generation of the handle, so it must be dropped first: fields are dropped in their order.
     pub(crate) txn: RoTxn<'e, WithTls>,
     pub(crate) handle: Arc<Handle>,
+    /// The tables that existed when it began, one bit for each number.
+    tables: u64,
     _open: OpenRead<'e>,
 }
 
@@ -38,35 +41,6 @@ fn borrow_for_transaction<'e>(generation: &Arc<Generation>) -> &'e Generation {
     }
 }
 
-fn get<'t>(txn: &'t RoTxn<'_>, table: &Database, key: &[u8]) -> Result<Option<Record<'t>>, Error> {
-    table.get(txn, key)?.map(|value| record::decode(key, value)).transpose()
-}
-
-fn first_at_or_after<'t>(
-    txn: &'t RoTxn<'_>,
-    table: &Database,
-    key: &[u8],
-) -> Result<Option<(&'t [u8], Record<'t>)>, Error> {
-    let found = table.get_greater_than_or_equal_to(txn, key)?;
-    found.map(|(key, value)| Ok((key, record::decode(key, value)?))).transpose()
-}
-
-fn last_before<'t>(
-    txn: &'t RoTxn<'_>,
-    table: &Database,
-    key: &[u8],
-) -> Result<Option<(&'t [u8], Record<'t>)>, Error> {
-    let found = table.get_lower_than(txn, key)?;
-    found.map(|(key, value)| Ok((key, record::decode(key, value)?))).transpose()
-}
-
-fn scan<'t>(txn: &'t RoTxn<'_>, table: &Database, from: &[u8]) -> Result<Scan<'t>, Error> {
-    // LMDB has no empty keys and refuses to search for one.
-    let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
-    let bounds = (first, Bound::Unbounded);
-    Ok(Scan { inner: table.range(txn, &bounds)? })
-}
-
 impl ReadTxn<'_> {
     /// Returns the number of the last transaction that this snapshot contains.
     #[must_use]
@@ -74,29 +48,29 @@ impl ReadTxn<'_> {
         self.handle.0.number_of(self.txn.id())
     }
 
-    pub(crate) fn database(&self, table: Table) -> &Database {
-        self.handle.0.database(table)
+    /// `None` if the table was absent when the transaction began, which LMDB cannot read in it.
+    pub(crate) fn database(&self, table: Table) -> Option<&Database> {
+        (self.tables & table.bit() != 0).then(|| self.handle.0.database(table))?
     }
 
     /// Begins to read a snapshot of the generation of `handle`.
     pub(crate) fn on<'r>(handle: Arc<Handle>, readers: &'r Readers) -> Result<ReadTxn<'r>, Error> {
+        let tables = handle.0.opened_tables();
         let txn = begin_read(borrow_for_transaction(&handle.0))?;
-        Ok(ReadTxn { txn, handle, _open: readers.begin() })
+        Ok(ReadTxn { txn, handle, tables, _open: readers.begin() })
     }
 
     /// Iterates over the stored values after the key `after`, or over all, without verifying them.
-    pub(crate) fn values(
-        &self,
-        table: Table,
-        after: Option<&[u8]>,
-    ) -> Result<heed::RoRange<'_, heed::types::Bytes, heed::types::Bytes>, Error> {
+    pub(crate) fn values(&self, table: Table, after: Option<&[u8]>) -> Result<Values<'_>, Error> {
         let first = after.map_or(Bound::Unbounded, Bound::Excluded);
-        Ok(self.database(table).range(&self.txn, &(first, Bound::Unbounded))?)
+        let bounds = (first, Bound::Unbounded);
+        let found = self.database(table).map(|table| table.range(&self.txn, &bounds)).transpose()?;
+        Ok(found.into_iter().flatten())
     }
 
     /// Returns the stored value of a key, without verifying it.
     pub(crate) fn value(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, Error> {
-        Ok(self.database(table).get(&self.txn, key)?)
+        Ok(self.database(table).map(|table| table.get(&self.txn, key)).transpose()?.flatten())
     }
 
     /// Iterates over the records after the key `after`, or over all. Damaged records are included.
@@ -106,7 +80,7 @@ impl ReadTxn<'_> {
     pub fn entries(&self, table: Table, after: Option<&[u8]>) -> Result<Entries<'_>, Error> {
         let first = after.map_or(Bound::Unbounded, Bound::Excluded);
         let bounds = (first, Bound::Unbounded);
-        Ok(Entries { inner: self.database(table).range(&self.txn, &bounds)? })
+        Ok(Entries { inner: self.database(table).map(|table| table.range(&self.txn, &bounds)).transpose()? })
     }
 
     /// Returns the number of records in a table, without reading them.
@@ -114,7 +88,7 @@ impl ReadTxn<'_> {
     /// # Errors
     /// Those of LMDB.
     pub fn count(&self, table: Table) -> Result<u64, Error> {
-        Ok(self.database(table).len(&self.txn)?)
+        Ok(self.database(table).map(|table| table.len(&self.txn)).transpose()?.unwrap_or(0))
     }
 
     /// Returns the record of `key`.
@@ -156,12 +130,9 @@ impl ReadTxn<'_> {
     pub fn keys(&self, table: Table, from: &[u8]) -> Result<Keys<'_>, Error> {
         let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
         let bounds = (first, Bound::Unbounded);
-        Ok(Keys {
-            inner: self
-                .database(table)
-                .remap_data_type::<heed::types::DecodeIgnore>()
-                .range(&self.txn, &bounds)?,
-        })
+        let keys_of =
+            |table: &Database| table.remap_data_type::<heed::types::DecodeIgnore>().range(&self.txn, &bounds);
+        Ok(Keys { inner: self.database(table).map(keys_of).transpose()? })
     }
 
     /// Iterates over the records whose key is less than `before`, the greatest first. A damaged record does not end the
@@ -171,7 +142,8 @@ impl ReadTxn<'_> {
     /// Those of LMDB.
     pub fn scan_reverse(&self, table: Table, before: &[u8]) -> Result<ReverseScan<'_>, Error> {
         let bounds = (Bound::Unbounded, Bound::Excluded(before));
-        Ok(ReverseScan { inner: self.database(table).rev_range(&self.txn, &bounds)? })
+        let reversed = |table: &Database| table.rev_range(&self.txn, &bounds);
+        Ok(ReverseScan { inner: self.database(table).map(reversed).transpose()? })
     }
 
     /// Returns the stored record count and hash of this snapshot.
@@ -189,7 +161,7 @@ impl ReadTxn<'_> {
     pub fn compute_totals(&self, tables: &[Table]) -> Result<Totals, Error> {
         let mut totals = Totals::default();
         for table in tables {
-            for item in self.database(*table).iter(&self.txn)? {
+            for item in self.values(*table, None)? {
                 let (key, value) = item?;
                 record::decode(key, value)?;
                 totals.add(value);
@@ -199,7 +171,7 @@ impl ReadTxn<'_> {
     }
 }
 
-fn read_totals(txn: &RoTxn<'_>, table: &Database) -> Result<Totals, Error> {
+fn read_totals(txn: &RoTxn<'_>, table: Option<&Database>) -> Result<Totals, Error> {
     let record = get(txn, table, TOTALS_KEY)?;
     record.map_or(Ok(Totals::default()), |record| Totals::decode(record.body))
 }
@@ -274,8 +246,13 @@ impl WriteTxn<'_> {
         Ok(Self { txn, generation, totals, scratch: Vec::new(), changed: false, changes: None, log: None })
     }
 
-    fn database(&self, table: Table) -> &Database {
+    fn database(&self, table: Table) -> Option<&Database> {
         self.generation.database(table)
+    }
+
+    /// A table that is written to. Nobody writes to an absent one.
+    fn present(generation: &Generation, table: Table) -> &Database {
+        generation.database(table).expect("a table is created before it is written to")
     }
 
     /// Notes that a key is changed. `value` is its stored value, or `None` if it was removed.
@@ -298,7 +275,7 @@ impl WriteTxn<'_> {
         if place == Place::Anywhere {
             self.remove(table, key)?;
         }
-        self.generation.database(table).put_with_flags(&mut self.txn, place.flags(), key, value)?;
+        Self::present(&self.generation, table).put_with_flags(&mut self.txn, place.flags(), key, value)?;
         self.totals.add(value);
         self.note_change(table, key, Some(value));
         Ok(())
@@ -348,7 +325,8 @@ impl WriteTxn<'_> {
     /// # Errors
     /// Those of LMDB.
     pub fn first_key_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, Error> {
-        Ok(self.database(table).get_greater_than_or_equal_to(&self.txn, key)?.map(|(key, _)| key))
+        let Some(table) = self.database(table) else { return Ok(None) };
+        Ok(table.get_greater_than_or_equal_to(&self.txn, key)?.map(|(key, _)| key))
     }
 
     /// As [`ReadTxn::count`], including the changes of this transaction.
@@ -356,7 +334,7 @@ impl WriteTxn<'_> {
     /// # Errors
     /// As [`ReadTxn::count`].
     pub fn count(&self, table: Table) -> Result<u64, Error> {
-        Ok(self.database(table).len(&self.txn)?)
+        Ok(self.database(table).map(|table| table.len(&self.txn)).transpose()?.unwrap_or(0))
     }
 
     /// Returns the record count and hash, including the changes of this transaction.
@@ -377,7 +355,7 @@ impl WriteTxn<'_> {
         body: &[u8],
         tail: &[u8],
     ) -> Result<(), Error> {
-        if let Some(old) = self.database(table).get(&self.txn, key)? {
+        if let Some(old) = Self::present(&self.generation, table).get(&self.txn, key)? {
             self.totals.subtract(old);
         }
         self.insert(table, key, version, body, tail)
@@ -416,7 +394,7 @@ impl WriteTxn<'_> {
     ) -> Result<(), Error> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let checksum = record::encode(&mut scratch, key, version, body, tail)?;
-        let database = self.generation.database(table);
+        let database = Self::present(&self.generation, table);
         database.put_with_flags(&mut self.txn, place.flags(), key, &scratch)?;
         self.totals.records += 1;
         self.totals.hash = self.totals.hash.wrapping_add(checksum);
@@ -430,9 +408,10 @@ impl WriteTxn<'_> {
     /// # Errors
     /// As [`WriteTxn::put`].
     pub fn remove(&mut self, table: Table, key: &[u8]) -> Result<bool, Error> {
-        let Some(old) = self.database(table).get(&self.txn, key)? else { return Ok(false) };
+        let Some(database) = self.database(table) else { return Ok(false) };
+        let Some(old) = database.get(&self.txn, key)? else { return Ok(false) };
         self.totals.subtract(old);
-        self.generation.database(table).delete(&mut self.txn, key)?;
+        Self::present(&self.generation, table).delete(&mut self.txn, key)?;
         self.note_change(table, key, None);
         Ok(true)
     }
@@ -454,7 +433,7 @@ impl WriteTxn<'_> {
             return Ok(());
         }
         record::encode(&mut self.scratch, TOTALS_KEY, 1, &self.totals.encode(), &[])?;
-        self.generation.database(Table::TOTALS).put(&mut self.txn, TOTALS_KEY, &self.scratch)?;
+        Self::present(&self.generation, Table::TOTALS).put(&mut self.txn, TOTALS_KEY, &self.scratch)?;
         let number = self.id();
         if let Some((recorded, Some(keys))) = &mut self.changes {
             recorded.append(number, std::mem::take(keys));
