@@ -110,6 +110,8 @@ error_table! {
         "no import of this bucket has this id; after a restart of the server, begin another one";
     /// A version cannot be imported as it is: why.
     ImportConflict(message: &'static str) => S::CONFLICT, "IMPORT_CONFLICT", *message;
+    /// The store does not allow it as it is: why, and what to do.
+    InvalidStoreState(message: String) => S::CONFLICT, "INVALID_STORE_STATE", message;
     /// No unfinished upload has this id.
     UploadNotFound => S::NOT_FOUND, "UPLOAD_NOT_FOUND",
         "the upload does not exist: it was never begun, or was completed or aborted";
@@ -227,6 +229,9 @@ impl From<EngineError> for AdminError {
             }
             EngineError::NoSuchVersion => Self::VersionNotFound,
             EngineError::ImportConflict(why) => Self::ImportConflict(why),
+            EngineError::NeedsUpgrade { .. } | EngineError::UpgradeRefused(_) => {
+                Self::InvalidStoreState(error.to_string())
+            }
             EngineError::NoSuchUpload => Self::UploadNotFound,
             EngineError::NoSuchLifecycleRule => Self::LifecycleRuleNotFound,
             EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,

@@ -408,6 +408,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/storage/usage", ALL, "get_storage_usage", handler!(storage::usage)),
     get("/api/v1/storage/inspect", ALL, "inspect_storage", handler!(storage::inspect)),
     post("/api/v1/storage/repair", STORAGE, "repair_storage", handler!(storage::repair)),
+    post("/api/v1/storage/upgrade", STORAGE, "upgrade_storage", handler!(storage::upgrade)),
     get("/api/v1/storage/compact", ALL, "get_compaction", handler!(compaction::status)),
     post("/api/v1/storage/compact", STORAGE, "compact_storage", handler!(compaction::begin)),
     get("/api/v1/storage/backup", ALL, "get_backup", handler!(backup::status)),

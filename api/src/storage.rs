@@ -1,4 +1,4 @@
-//! The store: space, inspection, repair, compaction.
+//! The store: space, inspection, repair, compaction, upgrade.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,37 @@ pub struct Repair {
     pub removed_payloads: u64,
     pub removed_bytes: u64,
     pub refused: Vec<RefusedSlice>,
+}
+
+/// How an upgrade is made. All members are optional.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpgradeStorage {
+    /// Only makes the trial, and reports what the upgrade would change.
+    #[schemars(extend("default" = false))]
+    pub dry_run: Option<bool>,
+}
+
+/// What a format version adds.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FormatChange {
+    pub format_version: u32,
+    pub adds: String,
+}
+
+/// The result of an upgrade, or of its trial.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct StorageUpgrade {
+    pub dry_run: bool,
+    pub format_version_before: u32,
+    /// The version that the store has now.
+    pub format_version: u32,
+    /// The version that an upgrade by this program leads to.
+    pub format_version_latest: u32,
+    /// Records that the trial has read.
+    pub entries_examined: u64,
+    /// What the upgrade adds. Empty if the store has the latest version already.
+    pub changes: Vec<FormatChange>,
 }
 
 /// The running compaction, or the last one.

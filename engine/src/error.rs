@@ -36,6 +36,17 @@ pub enum EngineError {
     QuotaBelowUsage,
     /// A version cannot be imported as it is. The text says why.
     ImportConflict(&'static str),
+    /// The store has a format version without this. `cairn storage upgrade` raises it.
+    NeedsUpgrade {
+        /// What is refused, in the plural.
+        feature: &'static str,
+        /// Format version of the store.
+        found: u32,
+        /// First format version that has it.
+        needed: u32,
+    },
+    /// The trial of an upgrade has failed: why. The store is as it was.
+    UpgradeRefused(String),
     /// The multipart upload does not exist.
     NoSuchUpload,
     /// The bucket has no lifecycle rule with this id.
@@ -103,6 +114,12 @@ impl fmt::Display for EngineError {
             Self::QuotaExceeded => f.write_str("the bucket's quota would be exceeded"),
             Self::QuotaBelowUsage => f.write_str("the bucket holds more than the quota"),
             Self::ImportConflict(why) => f.write_str(why),
+            Self::NeedsUpgrade { feature, found, needed } => write!(
+                f,
+                "the store has format version {found}, and {feature} need version {needed}: run `cairn storage upgrade`, \
+                 after which earlier programs cannot open the store"
+            ),
+            Self::UpgradeRefused(why) => f.write_str(why),
             Self::NoSuchUpload => f.write_str("the multipart upload does not exist"),
             Self::NoSuchLifecycleRule => f.write_str("the lifecycle rule does not exist"),
             Self::TooManyLifecycleRules => {
@@ -150,6 +167,15 @@ pub enum OpenError {
         found: u32,
         /// Latest format version that this program supports.
         known: u32,
+    },
+    /// The store has an earlier format version than this program runs.
+    FormatTooOld {
+        /// Format version of the store.
+        found: u32,
+        /// Earliest and latest format version that this program runs.
+        runs: (u32, u32),
+        /// The data folder.
+        data_dir: PathBuf,
     },
     /// A file is missing, damaged or belongs to another store.
     Damaged {
@@ -203,6 +229,12 @@ impl fmt::Display for OpenError {
             Self::FormatTooNew { found, known } => write!(
                 f,
                 "the store has format version {found}, but this program supports up to version {known}: use a newer program"
+            ),
+            Self::FormatTooOld { found, runs: (first, last), data_dir } => write!(
+                f,
+                "the store has format version {found}, but this program runs versions {first} to {last}: stop the server \
+                 and run `cairn storage upgrade --data-dir {}`, after which earlier programs cannot open the store",
+                data_dir.display()
             ),
             Self::Damaged { path, what } => {
                 write!(f, "{}: {what}; nothing was changed: restore the file from a backup", path.display())

@@ -64,6 +64,7 @@ pub use cairn_lmdb::{Compaction, DamagedLog};
 pub use check::inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use check::repair::{Repair, RepairMode};
 pub use check::scrub::ScrubOptions;
+pub use check::upgrade::Upgrade;
 pub use check::verifier::VerifiedVersion;
 pub use check::verify::BucketVerification;
 pub use error::{EngineError, OpenError, Precondition};
@@ -71,9 +72,10 @@ pub use executor::copy_queue::CopyPermit;
 pub use executor::memory_budget::{MemoryPermit, Recall};
 pub use fault_reports::{FaultObserver, FoundWhile, StoreFault};
 pub use format::block::block_check;
+pub use format::format_version::{FORMAT_VERSION, FORMAT_VERSION_MIN, Feature, format_changes};
 pub use format::scrub_record::{ScrubRecord, VerifyPosition};
 pub use format::signing_key::SigningKey;
-pub use format::superblock::{FORMAT_VERSION, StoreFacts, StoreId};
+pub use format::superblock::{StoreFacts, StoreId};
 pub use lifecycle::LifecycleOptions;
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
@@ -92,6 +94,7 @@ pub use store::preflight::{
     preflight_master_key, preflight_store, store_parts,
 };
 pub use store::scrub_status::ScrubStatus;
+pub use store::upgrade::upgrade_stopped_store;
 pub use store::verify_progress::{VerificationStatus, VerifyProgress};
 pub use store::{Store, StoreRoom, StoreUsage};
 pub use types::bucket::{Bucket, BucketChange, BucketEncryption, BucketSettings, Quota, Usage, Versioning};

@@ -441,7 +441,9 @@ impl From<EngineError> for S3Error {
             | EngineError::NoSuchLifecycleRule
             | EngineError::TooManyLifecycleRules => ErrorCode::InvalidRequest,
             // No S3 request imports.
-            EngineError::ImportConflict(_) => ErrorCode::InternalError,
+            EngineError::ImportConflict(_)
+            | EngineError::NeedsUpgrade { .. }
+            | EngineError::UpgradeRefused(_) => ErrorCode::InternalError,
             EngineError::NoSuchUpload => ErrorCode::NoSuchUpload,
             EngineError::InvalidPart(_) => ErrorCode::InvalidPart,
             EngineError::PreconditionFailed(_) => ErrorCode::PreconditionFailed,

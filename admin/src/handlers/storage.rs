@@ -1,12 +1,13 @@
-//! The storage routes: status, usage, inspection and repair.
+//! The storage routes: status, usage, inspection, repair and upgrade.
 //!
-//! Inspections and repairs run on a thread of the store, one at a time. They end early when the client disconnects.
+//! Inspections, repairs and upgrades run on a thread of the store, one at a time. They end early when the client disconnects.
 
 use cairn_api::{
-    BucketStorage, Finding, Inspection, RefusedSlice, Repair, RepairStorage, StorageStatus, StorageUsage,
+    BucketStorage, Finding, FormatChange, Inspection, RefusedSlice, Repair, RepairStorage, StorageStatus,
+    StorageUpgrade, StorageUsage, UpgradeStorage,
 };
 use cairn_engine::limits::{INSPECTION_ENTRIES_DEFAULT, INSPECTION_ENTRIES_MAX};
-use cairn_engine::{EngineError, RepairMode};
+use cairn_engine::{EngineError, FORMAT_VERSION, RepairMode, format_changes};
 use cairn_model::u64_of;
 use cairn_sharing::LinkFinding;
 use http::StatusCode;
@@ -134,6 +135,27 @@ pub(crate) async fn repair(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     Ok(if dry_run { answer.without_change() } else { answer })
 }
 
+/// `POST /api/v1/storage/upgrade`: raises the format version of the store.
+pub(crate) async fn upgrade(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let request: UpgradeStorage = call.optional_json().await?;
+    let dry_run = request.dry_run.unwrap_or(false);
+    let begun = call.store()?.begin_upgrade(!dry_run).map_err(task_error)?;
+    let done = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let added = |(version, what): (u32, &str)| FormatChange { format_version: version, adds: what.into() };
+    let reply = StorageUpgrade {
+        dry_run,
+        format_version_before: done.from,
+        format_version: done.to,
+        format_version_latest: FORMAT_VERSION,
+        entries_examined: done.entries_examined,
+        changes: format_changes(done.from).map(added).collect(),
+    };
+    let answer = Reply::json(StatusCode::OK, &reply)?
+        .detail(format!("format version {} before, {} now", done.from, done.to));
+    Ok(if done.from == done.to { answer.without_change() } else { answer })
+}
+
 fn entries_max(sent: Option<u64>) -> Result<u64, AdminError> {
     let entries = sent.unwrap_or(INSPECTION_ENTRIES_DEFAULT);
     if (1..=INSPECTION_ENTRIES_MAX).contains(&entries) {
@@ -147,7 +169,9 @@ fn entries_max(sent: Option<u64>) -> Result<u64, AdminError> {
 
 fn task_error(error: EngineError) -> AdminError {
     match error {
-        EngineError::Overloaded => AdminError::TooManyRequests("an inspection or repair is already running"),
+        EngineError::Overloaded => {
+            AdminError::TooManyRequests("an inspection, repair or upgrade is already running")
+        }
         error => error.into(),
     }
 }

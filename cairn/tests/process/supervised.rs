@@ -62,11 +62,17 @@ fn the_reason_of_a_failed_start_is_reported() {
 /// Such a server keeps running and refuses requests. Without the notification, its start would time out, and it would be
 /// restarted again and again.
 #[test]
-fn a_server_that_refuses_a_newer_store_reports_ready() {
+fn a_server_that_refuses_the_format_of_a_store_reports_ready() {
+    for version in [2, 999] {
+        refuse_format(version);
+    }
+}
+
+fn refuse_format(version: u32) {
     let folder = tempfile::tempdir().unwrap();
     let (manager, variables) = manager(folder.path());
     assert_eq!(Server::start(&["serve"], &variables).stop(), Some(0));
-    set_format_version(folder.path(), 999);
+    set_format_version(folder.path(), version);
     let mut process = cairn(&["serve"], &variables).stderr(std::process::Stdio::null()).spawn().unwrap();
     // The first message came from the server that created the store.
     let told =
@@ -74,24 +80,10 @@ fn a_server_that_refuses_a_newer_store_reports_ready() {
     process.kill().unwrap();
     process.wait().unwrap();
     let told = told.unwrap();
-    assert!(told.contains("STATUS=Every request is refused: ") && told.contains("999"), "{told}");
-}
-
-/// systemd ends a start that takes longer than `TimeoutStartSec`, and an upgrade would never end.
-#[test]
-fn an_upgrade_of_the_store_asks_for_more_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let (manager, variables) = manager(folder.path());
-    assert_eq!(Server::start(&["serve"], &variables).stop(), Some(0));
-    set_format_version(folder.path(), 2);
-    let mut process = cairn(&["serve"], &variables).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let asked = std::iter::repeat_with(|| received(&manager))
-        .take(8)
-        .find(|message| message.starts_with("EXTEND_TIMEOUT_USEC="));
-    process.kill().unwrap();
-    process.wait().unwrap();
-    let asked = asked.expect("the upgrade asks for time before it begins");
-    assert!(asked.contains("STATUS=Upgrading the store from format version 2 to "), "{asked}");
+    assert!(
+        told.contains("STATUS=Every request is refused: ") && told.contains(&version.to_string()),
+        "{told}"
+    );
 }
 
 /// Changes the version in the superblock of the store in this folder.

@@ -53,6 +53,7 @@ const DETAILED = {
   DELIVERY_NOT_FOUND: () => t("The delivery or its event is no longer kept."),
   EMBED_CONTENT_TYPE_REFUSED: () => t("Objects of this type cannot be embedded."),
   EXPIRATION_REQUIRED: () => t("The sharing policy requires an end."),
+  INVALID_STORE_STATE: () => t("The store does not allow this as it is."),
   IMPORT_CONFLICT: () => t("The version cannot be imported as it is."),
   INVALID_AUDIT_CURSOR: () => t("The place in the list is not valid. Load the list again."),
   INVALID_BUCKET_NAME: () => t("The name is not valid for a bucket."),

@@ -596,6 +596,7 @@ export const words = {
   "The sharing policy does not allow it to be valid for so long.": "Die Vorgaben für Freigaben erlauben keine so lange Gültigkeit.",
   "The sharing policy requires an end.": "Die Vorgaben für Freigaben verlangen ein Ende.",
   "the signature, or its credential": "die Signatur oder ihre Zugangsdaten",
+  "The store does not allow this as it is.": "Der Speicher lässt das so nicht zu.",
   "the store has no room": "der Speicher ist voll",
   "The system token, or a management token. serve --dev prints one.": "Der System-Token oder ein Verwaltungs-Token. serve --dev gibt einen aus.",
   "The test event was delivered (HTTP {status}).": "Das Testereignis wurde zugestellt (HTTP {status}).",

@@ -3,6 +3,7 @@
 use crate::error::{EngineError, OpenError};
 use crate::executor::context::ExecutorContext;
 use crate::executor::memory_budget::{MemoryPermit, Recall};
+use crate::format::format_version::Feature;
 use crate::format::keys;
 use crate::format::seal::KeyOwner;
 use crate::limits::{BACKGROUND_SHARES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX};
@@ -155,9 +156,10 @@ impl Engine {
     /// returns. Nothing that a client has written here is replaced, or becomes older than it.
     ///
     /// # Errors
-    /// As [`Engine::put_object`]; [`EngineError::ImportConflict`] if another version has its name, or its date or entity tag
-    /// is impossible; [`EngineError::InvalidBucketState`] if the bucket has no versions or locks; [`EngineError::NoSuchUpload`].
+    /// As [`Engine::put_object`]; [`EngineError::NeedsUpgrade`]; [`EngineError::ImportConflict`] if another version has its
+    /// name, or its date or entity tag is impossible; [`EngineError::InvalidBucketState`] if the bucket has no versions or locks; [`EngineError::NoSuchUpload`].
     pub async fn import_version(&self, import: ImportVersion) -> Result<ImportOutcome, EngineError> {
+        self.store().require(Feature::ImportedVersions)?;
         let (bucket, key) = (Arc::clone(&import.bucket), import.key.clone());
         self.commit(&bucket, &key, |reply| Command::Import(Box::new(import), reply)).await
     }

@@ -8,6 +8,7 @@ pub(crate) mod codec;
 pub(crate) mod due_record;
 pub(crate) mod event_record;
 pub(crate) mod extent;
+pub(crate) mod format_version;
 pub(crate) mod free_map;
 pub(crate) mod keys;
 pub(crate) mod lifecycle_record;

@@ -1,9 +1,10 @@
 //! The superblock (`superblock.json`): identity, slices and format version of a store.
 //!
-//! The file is written when the store is created, and again when a program of a later format first opens the store. It is
-//! written under another name and renamed, so that it is always complete.
+//! The file is written when the store is created, and again when its format version is raised. It is written under another
+//! name and renamed, so that it is always complete.
 
 use crate::error::{OpenContext, OpenError};
+use crate::format::format_version::{FORMAT_VERSION, FORMAT_VERSION_MIN};
 use cairn_lmdb::UNMADE_MARKER;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -11,13 +12,6 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Format version that this program writes, and the latest that it reads. It reads all earlier ones.
-///
-/// Version 1 had no versions, uploads and bucket settings. Version 2 had no directory of accounts. Version 3 had no events,
-/// webhooks and lifecycle rules. Version 4 had no shares and embeds. Version 5 had no tags, version 6 no lifecycle
-/// rules with tags. Version 7 had no commit logs, version 8 no locations of buckets. Version 9 had only five checksum
-/// algorithms, no encryption of buckets, no restrictions of policies and no lifecycle rules about uploads.
-pub const FORMAT_VERSION: u32 = 11;
 /// Folders of environments in the store that other crates create, each with the first format version whose stores have it: the
 /// audit trail, the directory of accounts, webhooks, shares and embeds.
 const FOREIGN_ENVIRONMENTS_SINCE: [(&str, u32); 4] =
@@ -108,25 +102,41 @@ pub(crate) fn refuse_later_format(folder: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Reads the superblock and checks the master key. Returns `None` if the folder holds no store yet.
-pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock>, OpenError> {
+/// Reads the superblock and checks the master key. Returns it with the format version, or `None` if the folder holds no store
+/// yet. The version stays what it is, and one that this program does not run is refused.
+pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<(Superblock, u32)>, OpenError> {
     let Some((superblock, file)) = read_file(folder)? else { return Ok(None) };
     if key_check(master_key, superblock.store) != file.master_key_check {
         return Err(OpenError::WrongMasterKey);
     }
-    if file.format_version < FORMAT_VERSION {
-        for (name, since) in FOREIGN_ENVIRONMENTS_SINCE {
-            if file.format_version < since {
-                mark_unmade(folder, name)?;
-            }
-        }
-        // This precedes everything else that is written in this format. From now on earlier programs refuse the store.
-        write_file(folder, &SuperblockFile { format_version: FORMAT_VERSION, ..file })?;
+    if file.format_version < FORMAT_VERSION_MIN {
+        let runs = (FORMAT_VERSION_MIN, FORMAT_VERSION);
+        return Err(OpenError::FormatTooOld {
+            found: file.format_version,
+            runs,
+            data_dir: folder.to_owned(),
+        });
     }
     // A power cut right after the creation may have restored the marker. It must be removed now: if the superblock were lost
     // later, the marker would say that the folder holds nothing of value.
     remove_marker(folder)?;
-    Ok(Some(superblock))
+    Ok(Some((superblock, file.format_version)))
+}
+
+/// Raises the format version to the latest, durably. From then on earlier programs refuse the store. After a crash, the store
+/// has the earlier version or the latest.
+pub(crate) fn upgrade(folder: &Path) -> Result<(), OpenError> {
+    let none = || OpenError::NoStore(folder.to_owned());
+    let (_, file) = read_file(folder)?.ok_or_else(none)?;
+    if file.format_version == FORMAT_VERSION {
+        return Ok(());
+    }
+    for (name, since) in FOREIGN_ENVIRONMENTS_SINCE {
+        if file.format_version < since {
+            mark_unmade(folder, name)?;
+        }
+    }
+    write_file(folder, &SuperblockFile { format_version: FORMAT_VERSION, ..file })
 }
 
 /// Returns the path of the file.
@@ -134,8 +144,7 @@ pub(crate) fn path(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-/// Returns whether stores of a format version have this folder of [`FOREIGN_ENVIRONMENTS`] before this program first opens
-/// them.
+/// Returns whether stores of a format version have this folder of [`FOREIGN_ENVIRONMENTS`] before an upgrade.
 pub(crate) fn has_folder(name: &str, format_version: u32) -> bool {
     FOREIGN_ENVIRONMENTS_SINCE.iter().all(|(known, since)| *known != name || format_version >= *since)
 }
@@ -182,13 +191,13 @@ fn read_file(folder: &Path) -> Result<Option<(Superblock, SuperblockFile)>, Open
     Ok(Some((Superblock { store, slices: file.slices }, file)))
 }
 
-/// Checks that the file still describes the store that was opened. The error says what is wrong.
-pub(crate) fn inspect(folder: &Path, superblock: Superblock) -> Result<(), String> {
+/// Checks that the file still describes the store that was opened, and its format version. The error says what is wrong.
+pub(crate) fn inspect(folder: &Path, superblock: Superblock, format_version: u32) -> Result<(), String> {
     let bytes =
         std::fs::read(folder.join(FILE)).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
     let file: SuperblockFile =
         serde_json::from_slice(&bytes).map_err(|error| format!("{FILE} is damaged: {error}"))?;
-    let same = file.format_version == FORMAT_VERSION
+    let same = file.format_version == format_version
         && StoreId::from_hex(&file.store_id) == Some(superblock.store)
         && file.slices == superblock.slices;
     if same { Ok(()) } else { Err(format!("{FILE} describes another store than the one that was opened")) }
@@ -278,8 +287,9 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), OpenError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{StoreId, begin_creation, create, read};
+    use super::{StoreId, begin_creation, create, read, upgrade};
     use crate::error::OpenError;
+    use crate::format::format_version::FORMAT_VERSION;
 
     #[test]
     fn wrong_master_key_is_refused_and_the_right_one_is_not_stored() {
@@ -291,7 +301,7 @@ mod tests {
         create(folder.path(), b"a key that is long enough to be one", StoreId([1; 16]), 4).expect("creates");
         let found =
             read(folder.path(), b"a key that is long enough to be one").expect("reads").expect("is there");
-        assert_eq!((found.slices, found.store), (4, StoreId([1; 16])));
+        assert_eq!((found.0.slices, found.0.store, found.1), (4, StoreId([1; 16]), FORMAT_VERSION));
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
         let text = std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");
         assert!(!text.contains("long enough"));
@@ -326,25 +336,47 @@ mod tests {
         assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 12, known: 11 })));
     }
 
-    #[test]
-    fn earlier_format_is_raised_only_with_the_right_master_key() {
-        let folder = tempfile::tempdir().expect("a folder");
-        create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
-        let path = folder.path().join("superblock.json");
+    /// Replaces the version in the superblock of a new store. Returns the text before and after.
+    fn age(folder: &std::path::Path, version: u32) -> (String, String) {
+        create(folder, b"key", StoreId([1; 16]), 1).expect("creates");
+        let path = folder.join("superblock.json");
         let now = std::fs::read_to_string(&path).expect("reads");
-        let earlier = now.replace("\"format_version\": 11", "\"format_version\": 2");
+        let earlier = now.replace("\"format_version\": 11", &format!("\"format_version\": {version}"));
         assert_ne!(now, earlier);
         std::fs::write(&path, &earlier).expect("writes");
+        (now, earlier)
+    }
+
+    /// The start of a new program raised the version, so the program of the day before could not be used again.
+    #[test]
+    fn earlier_format_is_raised_by_an_upgrade_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (now, earlier) = age(folder.path(), 10);
+        let text = || std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
-        assert_eq!(std::fs::read_to_string(&path).expect("reads"), earlier);
+        assert_eq!(read(folder.path(), b"key").expect("reads").expect("is there").1, 10);
+        assert_eq!(text(), earlier);
+        upgrade(folder.path()).expect("upgrades");
+        assert_eq!(text(), now);
+        assert_eq!(read(folder.path(), b"key").expect("reads").expect("is there").1, FORMAT_VERSION);
+        assert!(!folder.path().join("identity/unmade").exists());
+    }
+
+    #[test]
+    fn version_that_is_too_old_to_run_gets_its_new_folders_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (now, earlier) = age(folder.path(), 2);
+        let text = || std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");
+        let refused = read(folder.path(), b"key");
+        assert!(matches!(refused, Err(OpenError::FormatTooOld { found: 2, .. })), "{refused:?}");
         let marker = folder.path().join("identity/unmade");
-        assert!(!marker.exists());
-        read(folder.path(), b"key").expect("reads").expect("is there");
-        assert_eq!(std::fs::read_to_string(&path).expect("reads"), now);
+        assert!(text() == earlier && !marker.exists());
+        upgrade(folder.path()).expect("upgrades");
+        assert_eq!(text(), now);
         // The directory of accounts is created once. If it is missing afterwards, that is damage.
         assert!(marker.exists());
         std::fs::remove_file(&marker).expect("removes");
-        read(folder.path(), b"key").expect("reads").expect("is there");
+        upgrade(folder.path()).expect("nothing is left to do");
         assert!(!marker.exists());
     }
 }

@@ -27,6 +27,7 @@ use crate::fault::Faults;
 use crate::fault_reports::{FaultReports, FoundWhile, StoreFault};
 use crate::format::codec;
 use crate::format::extent::Extent;
+use crate::format::format_version::FORMAT_VERSION;
 use crate::format::free_map;
 use crate::format::superblock::{Superblock, sync_folder};
 use crate::format::usage_record;
@@ -92,7 +93,7 @@ impl Slice {
         for path in [&meta, &folder.join("volumes")] {
             std::fs::create_dir_all(path).doing("creating", path)?;
         }
-        let (environment, tables) = open_environment(&folder, None)?;
+        let (environment, tables) = open_environment(&folder, None, FORMAT_VERSION)?;
         write_first_records(&environment, tables, superblock, number, &meta)?;
         let path = volume_path(&folder, 0);
         Volume::create(files, &folder, superblock.store, number, 0, first_volume_bytes(superblock.slices))
@@ -114,7 +115,7 @@ impl Slice {
     pub(crate) fn open(
         faults: &Faults,
         (data_dir, number): (&Path, u16),
-        superblock: Superblock,
+        (superblock, format_version): (Superblock, u32),
         log: Option<LogOptions>,
         fault_reports: &Arc<FaultReports>,
         events: EventSource,
@@ -122,7 +123,7 @@ impl Slice {
         let folder = Self::folder_of(data_dir, number);
         let meta = folder.join("meta");
         Environment::check_exists(&meta).doing("opening", &meta)?;
-        let (environment, tables) = open_environment(&folder, log)?;
+        let (environment, tables) = open_environment(&folder, log, format_version)?;
         check_identity(&environment, tables, superblock, number, &folder)?;
         let mut volumes = Vec::new();
         let files = Files::on(faults);
@@ -152,6 +153,11 @@ impl Slice {
             slice.space.note_use();
         }
         Ok(Arc::new(slice))
+    }
+
+    /// Creates the tables that later format versions have.
+    pub(crate) fn create_absent_tables(&self) -> Result<(), EngineError> {
+        Ok(self.environment.create_table(self.tables.imported_ids)?)
     }
 
     /// Adds all units that no record owns to the allocator. The file system knows which of them are allocated.

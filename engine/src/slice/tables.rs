@@ -6,7 +6,7 @@
 //! | `uploads` | `keys.rs` | `upload_record.rs` |
 //! | `parts` | `keys.rs` | `part_record.rs` |
 //! | `assembled` | the key that the upload had in `uploads`, once it is completed | u64, the sequence of the version made of its parts |
-//! | `imported_ids` | `keys.rs` | u64, the number of the imported version with this id |
+//! | `imported_ids` | `keys.rs` | u64, the number of the imported version with this id; absent before format version 11 |
 //! | `null_versions` | common prefix of the keys of a key's versions | u64, the sequence of its null version if that is not the newest |
 //! | `events` | u64 tick, big-endian | `event_record.rs` |
 //! | `due`, `due_state` | `due_record.rs` | `due_record.rs` |
@@ -19,6 +19,7 @@ use crate::error::{OpenContext as _, OpenError};
 use crate::format::codec::SMALL_RECORD_VERSION;
 use crate::format::due_record::DUE_RECORD_VERSION;
 use crate::format::event_record::EVENT_RECORD_VERSION;
+use crate::format::format_version::Feature;
 use crate::format::object_record::OBJECT_RECORD_VERSION;
 use crate::format::part_record::PART_RECORD_VERSION;
 use crate::format::superblock::Superblock;
@@ -30,6 +31,7 @@ use cairn_lmdb::{Environment, EnvironmentOptions, LogOptions, Table};
 use std::path::Path;
 
 pub(crate) const OBJECTS_TABLE: &str = "objects";
+const IMPORTED_IDS_TABLE: &str = "imported_ids";
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const SEQUENCE_KEY: &[u8] = b"sequence";
 
@@ -70,10 +72,12 @@ impl Tables {
 pub(crate) const METADATA_OPTIONS: EnvironmentOptions =
     EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
 
-/// Opens the metadata environment of the slice in `folder`, with its tables, with or without a commit log.
+/// Opens the metadata environment of the slice in `folder`, with or without a commit log, with the tables that a store of this
+/// format version has.
 pub(crate) fn open_environment(
     folder: &Path,
     log: Option<LogOptions>,
+    format_version: u32,
 ) -> Result<(Environment, Tables), OpenError> {
     let meta = folder.join("meta");
     if !meta.is_dir() {
@@ -95,7 +99,10 @@ pub(crate) fn open_environment(
         uploads: table("uploads")?,
         parts: table("parts")?,
         assembled: table("assembled")?,
-        imported_ids: table("imported_ids")?,
+        imported_ids: match Feature::ImportedVersions.require(format_version) {
+            Ok(()) => table(IMPORTED_IDS_TABLE)?,
+            Err(_) => environment.table_if_present(IMPORTED_IDS_TABLE).doing("opening", &meta)?,
+        },
         null_versions: table("null_versions")?,
         events: table("events")?,
         due: table("due")?,

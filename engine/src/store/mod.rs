@@ -37,6 +37,8 @@ pub(crate) mod preflight;
 mod runtime;
 pub(crate) mod scrub_status;
 mod stopped_store;
+mod store_format;
+pub(crate) mod upgrade;
 pub(crate) mod verify_progress;
 mod warm_up;
 
@@ -49,6 +51,7 @@ use crate::device::files::Files;
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::fault::Faults;
 use crate::fault_reports::{FaultObserver, FaultReports};
+use crate::format::format_version::FORMAT_VERSION;
 use crate::format::keys;
 use crate::format::seal::WrappingKey;
 use crate::format::signing_key::SigningKey;
@@ -71,6 +74,7 @@ use crate::store::pace::Pace;
 use crate::store::payloads::Payloads;
 use crate::store::runtime::{Runtime, spawn};
 use crate::store::scrub_status::ScrubStatus;
+use crate::store::store_format::StoreFormat;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
@@ -132,6 +136,7 @@ pub struct Store {
     pub(crate) payloads: Payloads,
     pub(crate) background: BackgroundWork,
     pub(crate) control: Control,
+    format: StoreFormat,
     runtime: Runtime,
 }
 
@@ -155,9 +160,9 @@ impl Store {
         explain_bus_errors();
         refuse_network_file_system(data_dir)?;
         let lock = lock(data_dir)?;
-        let superblock = match superblock::read(data_dir, &options.master_key)? {
-            Some(superblock) => superblock,
-            None => create::create(&files, data_dir, &options)?,
+        let (superblock, format_version) = match superblock::read(data_dir, &options.master_key)? {
+            Some(found) => found,
+            None => (create::create(&files, data_dir, &options)?, FORMAT_VERSION),
         };
         hold_leftover::clear(data_dir)?;
         Slice::refuse_uncounted(data_dir, superblock.slices)?;
@@ -174,7 +179,14 @@ impl Store {
             CommitMode::Lmdb => None,
         };
         let slices = open_slices(data_dir, superblock.slices, |number| {
-            Slice::open(&faults, (data_dir, number), superblock, log, &fault_reports, new_events())
+            Slice::open(
+                &faults,
+                (data_dir, number),
+                (superblock, format_version),
+                log,
+                &fault_reports,
+                new_events(),
+            )
         })?;
         create::load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
@@ -207,6 +219,7 @@ impl Store {
             },
             control: Control::new(catalog, Arc::new(RwLock::new(buckets)), sender, executor_counters.add()),
             executor_counters,
+            format: StoreFormat::new(format_version),
             runtime: Runtime::new(lock),
         });
         store.start_threads(receiver, &options)?;

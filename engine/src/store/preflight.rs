@@ -179,7 +179,7 @@ mod tests {
         superblock::create(folder.path(), b"the key", crate::StoreId([7; 16]), 5).expect("a superblock");
         let before = std::fs::read(folder.path().join("superblock.json")).expect("it is there");
         let facts = preflight_store(folder.path()).expect("it can be checked");
-        assert_eq!(facts, Some(StoreFacts { slices: 5, format_version: superblock::FORMAT_VERSION }));
+        assert_eq!(facts, Some(StoreFacts { slices: 5, format_version: crate::FORMAT_VERSION }));
         preflight_master_key(folder.path(), b"the key").expect("it is the right one");
         let wrong = preflight_master_key(folder.path(), b"another");
         assert!(matches!(wrong, Err(OpenError::WrongMasterKey)), "{wrong:?}");

@@ -1,5 +1,9 @@
 //! Checks the store in the data folder: its format, its lock, its commit logs and its master key.
 
+use std::path::Path;
+
+use cairn_engine::{FORMAT_VERSION, FORMAT_VERSION_MIN, format_changes};
+
 use super::Finding;
 use crate::config::{Settings, keys};
 
@@ -15,7 +19,36 @@ pub(super) fn store(settings: &Settings) -> Finding {
         Ok(true) => "a running server has it open",
         Ok(false) => "no server has it open",
     };
-    Finding::ok(format!("format {}, {} slices; {user}", facts.format_version, facts.slices))
+    let found = facts.format_version;
+    let described = format!("format {found}, {} slices; {user}", facts.slices);
+    if found < FORMAT_VERSION_MIN {
+        let message = format!(
+            "{described}; this program runs formats {FORMAT_VERSION_MIN} to {FORMAT_VERSION}; {}",
+            effect_of_upgrade(found)
+        );
+        return Finding::failed(message, format!("`{}` upgrades it", upgrade_command(data_dir)));
+    }
+    if found == FORMAT_VERSION {
+        return Finding::ok(described);
+    }
+    Finding::ok(format!(
+        "{described}; it stays at this format until an upgrade; {}",
+        effect_of_upgrade(found)
+    ))
+}
+
+fn upgrade_command(data_dir: &Path) -> String {
+    format!("cairn storage upgrade --data-dir {}", data_dir.display())
+}
+
+/// Says what `cairn storage upgrade` would change.
+fn effect_of_upgrade(found: u32) -> String {
+    let added: Vec<_> = format_changes(found).map(|(_, what)| what).collect();
+    format!(
+        "`cairn storage upgrade` would raise it to format {FORMAT_VERSION}, which adds {}; programs before that format could \
+         not open the store any more, and there is no way back",
+        added.join("; ")
+    )
 }
 
 pub(super) fn commit_logs(settings: &Settings) -> Finding {

@@ -10,9 +10,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -27,12 +25,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 const STATUS_BYTES_MAX: usize = 2048;
 /// Time that a shutdown may take beyond the grace period: closing the store, and a slow host.
 const STOP_MARGIN: Duration = Duration::from_secs(15);
-/// Time that an upgrade of the store asks for at once.
-const START_EXTENSION: Duration = Duration::from_secs(120);
-/// How often it asks.
-const START_EXTENSION_INTERVAL: Duration = Duration::from_secs(30);
-/// Longest time that it asks for. An upgrade that takes longer hangs.
-const UPGRADE_TIME_MAX: Duration = Duration::from_secs(12 * 3600);
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const NANOSECONDS_PER_MICROSECOND: i64 = 1000;
 
@@ -80,32 +72,6 @@ impl ServiceManager {
     /// Reports that every executor runs, for the manager's watchdog.
     pub(crate) fn alive(&self) {
         self.send("WATCHDOG=1");
-    }
-
-    /// Runs `upgrade`, which may take longer than the manager allows a start, and asks for more time again and again until
-    /// it has ended, but not for longer than [`UPGRADE_TIME_MAX`].
-    pub(crate) fn extend_start<T>(&self, status: &str, upgrade: impl FnOnce() -> T) -> T {
-        if self.socket.is_none() {
-            return upgrade();
-        }
-        let extend = format!("EXTEND_TIMEOUT_USEC={}", START_EXTENSION.as_micros());
-        self.send(&format!("{extend}\n{}", status_line(status)));
-        let (ended, end) = channel::<()>();
-        let manager = self.clone();
-        let extend_again = move || {
-            for _ in 0..UPGRADE_TIME_MAX.as_secs() / START_EXTENSION_INTERVAL.as_secs() {
-                if end.recv_timeout(START_EXTENSION_INTERVAL) != Err(RecvTimeoutError::Timeout) {
-                    return;
-                }
-                manager.send(&extend);
-            }
-        };
-        if let Err(error) = thread::Builder::new().name("upgrade".to_owned()).spawn(extend_again) {
-            tracing::warn!(target: "service", %error, "the service manager cannot be asked for more time");
-        }
-        let done = upgrade();
-        drop(ended);
-        done
     }
 
     /// Runs `work`, the reload, and reports its beginning and its end.

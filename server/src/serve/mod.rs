@@ -113,10 +113,9 @@ fn serve_supervised(
 ) -> Result<(), ServeError> {
     cairn_net::check_host()?;
     manager.status("Opening the store");
-    let opened =
-        budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget, manager)?)));
+    let opened = budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget)?)));
     let (budget, store) = match opened {
-        Err(ServeError::Store(why @ OpenError::FormatTooNew { .. })) => {
+        Err(ServeError::Store(why @ (OpenError::FormatTooNew { .. } | OpenError::FormatTooOld { .. }))) => {
             return unavailable::serve(&settings, &why, manager, watchdog);
         }
         opened => opened?,
@@ -227,11 +226,7 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
     Ok(budget)
 }
 
-fn open_store(
-    settings: &Settings,
-    budget: &Budget,
-    manager: &ServiceManager,
-) -> Result<Arc<Store>, ServeError> {
+fn open_store(settings: &Settings, budget: &Budget) -> Result<Arc<Store>, ServeError> {
     let data_dir = &settings.server.data_dir;
     let options = StoreOptions {
         data_dir: data_dir.clone(),
@@ -247,17 +242,11 @@ fn open_store(
         events: settings.events.enabled,
         clock: Arc::new(SystemClock),
     };
-    // Opening the store reports what is wrong with it.
-    let facts = cairn_engine::preflight_store(data_dir).ok().flatten();
-    let open = || Store::open(options);
-    let store = match facts.map(|facts| facts.format_version) {
-        Some(from) if from < FORMAT_VERSION => {
-            let status = format!("Upgrading the store from format version {from} to {FORMAT_VERSION}");
-            tracing::info!(target: "service", "{status}");
-            manager.extend_start(&status, open)?
-        }
-        _ => open()?,
-    };
+    let store = Store::open(options)?;
+    let format = store.format_version();
+    if format < FORMAT_VERSION {
+        tracing::info!(target: "service", format, latest = FORMAT_VERSION, "the store keeps its format until `cairn storage upgrade`");
+    }
     store.set_lifecycle_day(settings.lifecycle.day);
     tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
     if let Err(error) = store.begin_warm_up(memory::usable().bytes / WARM_UP_PART) {

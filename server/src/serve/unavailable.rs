@@ -1,8 +1,8 @@
-//! Serves refusals when the store has a newer format.
+//! Serves refusals when the store's format cannot be run.
 //!
 //! The store is neither opened nor locked. If the process ended, a service manager would restart it again and again. Instead,
 //! `/health` responds with 200, `/ready` with 503 and the reason, and the data plane and the console with 503 to every
-//! request, until the process is replaced by a program that supports the format.
+//! request, until the process is stopped, and the store is upgraded or the program is replaced.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -15,6 +15,7 @@ import pytest
 from harness.accounts import Account, client, create_account, statement
 from harness.boto import make_client, refused
 from harness.management import expect, expect_refusal
+from harness.old_store import upgrade
 from harness.s3 import error_code
 from harness.server import Cairn
 from harness.wait import until
@@ -257,12 +258,13 @@ def test_missing_or_damaged_directory_refuses_the_start(own_store: Cairn):
 
 
 def test_store_of_format_2_is_upgraded_once(own_store: Cairn):
-    """The first start creates the folders of accounts, webhooks and links, and writes format 6 into the superblock."""
+    """The upgrade marks the folders of accounts, webhooks and links as new, and the first start fills them."""
     assert own_store.stop() == 0
     superblock = own_store.data / "superblock.json"
     superblock.write_text(superblock.read_text().replace('"format_version": 11', '"format_version": 2'))
     for added in ("identity", "webhooks", "sharing"):
         shutil.rmtree(own_store.data / added)
+    assert upgrade(own_store).returncode == 0
     own_store.start()
     account = create_account(own_store)
     own_store.restart()

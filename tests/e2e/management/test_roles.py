@@ -136,6 +136,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "inspect_storage": ("GET", "/storage/inspect", EVERYONE),
     "repair_storage": ("POST", "/storage/repair", MANAGERS),
     "get_compaction": ("GET", "/storage/compact", EVERYONE),
+    "upgrade_storage": ("POST", "/storage/upgrade", MANAGERS),
     "compact_storage": ("POST", "/storage/compact", MANAGERS),
     "get_backup": ("GET", "/storage/backup", EVERYONE),
     "begin_backup": ("POST", "/storage/backup", MANAGERS),

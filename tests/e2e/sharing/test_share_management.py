@@ -12,6 +12,7 @@ import pytest
 
 from harness.boto import make_client
 from harness.management import Management, bearer, expect, expect_refusal, segment
+from harness.old_store import upgrade
 from harness.server import Cairn
 
 _numbers = itertools.count(1)
@@ -524,7 +525,7 @@ def test_metrics_count_links(make_store: Callable[..., Cairn]):
 
 
 def test_store_of_format_4_is_upgraded(make_store: Callable[..., Cairn]):
-    """The first start creates the folder of shares and embeds. A folder that is missing later refuses the start."""
+    """The first start afterwards creates the folder of shares and embeds. A folder that is missing later refuses the start."""
     store = make_store().start()
     store.s3.create_bucket("upgraded")
     store.s3.put("upgraded", "k", b"x", headers=PNG)
@@ -532,6 +533,7 @@ def test_store_of_format_4_is_upgraded(make_store: Callable[..., Cairn]):
     superblock = store.data / "superblock.json"
     superblock.write_text(superblock.read_text().replace('"format_version": 11', '"format_version": 4'))
     shutil.rmtree(store.data / "sharing")
+    assert upgrade(store).returncode == 0
     store.start()
     link = create(store, "share", "upgraded", "k")["share"]
     store.restart()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cairn_api::{BeginImport, BegunImport};
-use cairn_engine::Bucket;
+use cairn_engine::{Bucket, Feature};
 use cairn_model::ObjectKey;
 use http::StatusCode;
 
@@ -49,6 +49,8 @@ fn required(name: &str) -> AdminError {
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let bucket = call.bucket()?;
+    // Before anything of the source is copied. Each import checks it again.
+    call.store()?.require(Feature::ImportedVersions)?;
     let BeginImport { source, events } = call.json().await?;
     if source.is_empty()
         || source.len() > SOURCE_BYTES_MAX

@@ -103,6 +103,7 @@ const VERSION: (u16, &str) = (404, "VERSION_NOT_FOUND");
 const IMPORT_ID: QueryParameter = required::<Id>("import_id");
 const IMPORT: (u16, &str) = (404, "IMPORT_NOT_FOUND");
 const IMPORT_CONFLICT: (u16, &str) = (409, "IMPORT_CONFLICT");
+const STORE_STATE: (u16, &str) = (409, "INVALID_STORE_STATE");
 const STATE: (u16, &str) = (409, "INVALID_BUCKET_STATE");
 const UPLOAD: (u16, &str) = (404, "UPLOAD_NOT_FOUND");
 const QUOTA: (u16, &str) = (409, "QUOTA_EXCEEDED");
@@ -271,7 +272,7 @@ operations! {
     "download_objects", "objects": "Returns a ZIP archive of the objects with the given keys.";
     [], json_body::<ArchiveObjects>() => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT];
     "begin_import", "imports": "Begins a run that imports versions of another store into a bucket.";
-    [], json_body::<BeginImport>() => [created::<BegunImport>()], [BUCKET_NAME, BUCKET];
+    [], json_body::<BeginImport>() => [created::<BegunImport>()], [BUCKET_NAME, BUCKET, STORE_STATE];
     "import_object", "imports": "Imports a version with its id, date and entity tag. The body is its content; headers, tags and lock are stored.";
     [IMPORT_ID, required::<VersionId>("version_id"), required::<Time>("last_modified"), optional::<EntityTag>("etag"),
      optional::<bool>("opaque_etag"), optional::<bool>("delete_marker"), optional::<UploadId>("upload_id")],
@@ -459,6 +460,8 @@ operations! {
     [optional::<MaximumEntries>("maximum_entries")], None => [ok::<Inspection>()], [];
     "repair_storage", "storage": "Frees space that no record owns. By default only reports what it would free.";
     [], optional_json_body::<RepairStorage>() => [ok::<Repair>()], [];
+    "upgrade_storage", "storage": "Raises the format version of the store to the latest, after an inspection. There is no way back.";
+    [], optional_json_body::<UpgradeStorage>() => [ok::<StorageUpgrade>()], [STORE_STATE];
     "get_compaction", "storage": "Shows the running compaction, or the result of the last one.";
     [], None => [ok::<Compaction>()], [];
     "compact_storage", "storage": "Begins to return free space in metadata and empty volumes to the file system.";

@@ -1,7 +1,8 @@
-//! `cairn storage`: shows space and usage, inspects, repairs and compacts the store.
+//! `cairn storage`: shows space and usage, inspects, repairs, compacts and upgrades the store.
 
 mod compact;
 mod discard_log;
+mod upgrade;
 
 use cairn_api::{
     BucketStorage, Finding, Inspection, RefusedSlice, RepairStorage, StorageStatus, StorageUsage,
@@ -15,10 +16,11 @@ use crate::quantity::{Whole, counted};
 use crate::terminal::plain;
 use compact::Compact;
 use discard_log::DiscardLog;
+use upgrade::Upgrade;
 
 noun! {
-    /// Show, inspect, repair and compact the store.
-    struct Storage("storage"): StorageCommand { Status, Usage, Inspect, Repair, Compact, DiscardLog }
+    /// Show, inspect, repair, compact and upgrade the store.
+    struct Storage("storage"): StorageCommand { Status, Usage, Inspect, Repair, Compact, Upgrade, DiscardLog }
 }
 
 command! {

@@ -39,7 +39,7 @@ impl VolumeBounds {
 /// Compares `superblock.json` with the store that was opened.
 pub(super) fn inspect_superblock(store: &Store, report: &mut Report<'_>) {
     let Some(slice) = store.slices.first() else { return };
-    if let Err(what) = superblock::inspect(store.disk.path(), slice.superblock) {
+    if let Err(what) = superblock::inspect(store.disk.path(), slice.superblock, store.format_version()) {
         report.report(FindingKind::SuperblockDamaged, what);
     }
 }
