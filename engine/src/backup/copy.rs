@@ -8,6 +8,7 @@ use crate::backup::payload::{Volumes, volumes_in};
 use crate::backup::progress::Progress;
 use crate::backup::repository::BackupFolder;
 use crate::format::codec::Payload;
+use crate::format::format_version::{FORMAT_VERSION, FORMAT_VERSION_MIN};
 use crate::format::keys;
 use crate::format::object_record::{Content, ObjectRecord};
 use crate::format::part_record::PartRecord;
@@ -95,9 +96,20 @@ pub fn copy_into(
         copy.add_file(&file.path, &source, u64::MAX)?;
     }
     let metadata: Vec<_> = description.files.iter().filter_map(|file| slice_of(&file.path)).collect();
+    if !(FORMAT_VERSION_MIN..=FORMAT_VERSION).contains(&description.format_version) {
+        let what = format!(
+            "its format version {} is unknown: use the program that runs it",
+            description.format_version
+        );
+        return Err(BackupError::damaged(&held.backup_dir, what));
+    }
     for slice in metadata {
         let folder = format!("slices/{slice:02}");
-        copy.add_payloads(slice, &held.backup_dir.join(&folder), &held.data_dir.join(&folder))?;
+        copy.add_payloads(
+            (slice, description.format_version),
+            &held.backup_dir.join(&folder),
+            &held.data_dir.join(&folder),
+        )?;
     }
     copy.finish_pack()?;
     let Copy { backups, mut contents, mut copied, .. } = copy;
@@ -223,14 +235,20 @@ impl Copy<'_, '_> {
     }
 
     /// Adds the volumes of a slice: their headers, and the payloads that the copied metadata name.
-    fn add_payloads(&mut self, slice: u16, metadata: &Path, data: &Path) -> Result<(), BackupError> {
+    fn add_payloads(
+        &mut self,
+        (slice, format_version): (u16, u32),
+        metadata: &Path,
+        data: &Path,
+    ) -> Result<(), BackupError> {
         for (number, _) in volumes_in(data)? {
             let path = format!("slices/{slice:02}/volumes/{number:06}.vol");
             let source = data.join("volumes").join(format!("{number:06}.vol"));
             self.add_file(&path, &source, PAGE_BYTES as u64)?;
         }
         let failed = |error: &dyn std::fmt::Display| BackupError::damaged(metadata, error);
-        let (environment, tables) = open_environment(metadata, None).map_err(|error| failed(&error))?;
+        let (environment, tables) =
+            open_environment(metadata, None, format_version).map_err(|error| failed(&error))?;
         let done = self.add_payloads_of(slice, &environment, &tables, data);
         environment.close();
         done

@@ -223,7 +223,7 @@ impl Store {
         for (name, snapshot) in snapshots {
             files.push(self.copy_environment(id, &folder, name, &snapshot, until)?);
         }
-        let held = HoldFile::new(data_dir, id, self.id(), files, held_at);
+        let held = HoldFile::new(data_dir, id, (self.id(), self.format_version()), files, held_at);
         held.and_then(|held| held.write(&folder)).map_err(text)?;
         superblock::sync_folder(data_dir).map_err(text)?;
         Ok(held_at)

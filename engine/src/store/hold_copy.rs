@@ -8,7 +8,7 @@
 //! ```
 
 use crate::error::{OpenContext as _, OpenError};
-use crate::format::superblock::{self, FORMAT_VERSION, StoreId};
+use crate::format::superblock::{self, StoreId};
 use cairn_model::Timestamp;
 use cairn_model::calendar::{SECONDS_PER_DAY, date_of_days};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ impl HoldFile {
     pub(super) fn new(
         data_dir: &Path,
         id: &str,
-        store: StoreId,
+        (store, format_version): (StoreId, u32),
         files: Vec<CopiedFile>,
         held_at: Timestamp,
     ) -> Result<Self, OpenError> {
@@ -69,7 +69,7 @@ impl HoldFile {
             version: VERSION,
             id: id.to_owned(),
             store_id: store.to_hex(),
-            format_version: FORMAT_VERSION,
+            format_version,
             held_at: time_text(held_at),
             superblock_inode: superblock_inode(data_dir)?,
             files,

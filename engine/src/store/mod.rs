@@ -80,7 +80,7 @@ use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
 use cairn_lmdb::LogOptions;
 use cairn_model::{BucketName, Clock, ObjectKey};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -153,13 +153,7 @@ impl Store {
     pub(crate) fn open_with(faults: Faults, options: StoreOptions) -> Result<Arc<Self>, OpenError> {
         let files = Files::on(&faults);
         let data_dir = &options.data_dir;
-        superblock::refuse_later_format(data_dir)?;
-        // No other user of the host may read the store. The permissions of an existing folder are kept.
-        DirBuilder::new().recursive(true).mode(0o700).create(data_dir).doing("creating", data_dir)?;
-        ignore_file_size_signal();
-        explain_bus_errors();
-        refuse_network_file_system(data_dir)?;
-        let lock = lock(data_dir)?;
+        let lock = prepare_folder(data_dir)?;
         let (superblock, format_version) = match superblock::read(data_dir, &options.master_key)? {
             Some(found) => found,
             None => (create::create(&files, data_dir, &options)?, FORMAT_VERSION),
@@ -418,6 +412,17 @@ impl Store {
         let number = keys::slice_of(bucket.id, key.as_bytes(), count);
         self.slices.get(usize::from(number)).ok_or(EngineError::ShuttingDown)
     }
+}
+
+/// Makes the data folder, if it is missing, and locks it. Prepares the process for failures of the disk.
+fn prepare_folder(data_dir: &Path) -> Result<File, OpenError> {
+    superblock::refuse_later_format(data_dir)?;
+    // No other user of the host may read the store. The permissions of an existing folder are kept.
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).doing("creating", data_dir)?;
+    ignore_file_size_signal();
+    explain_bus_errors();
+    refuse_network_file_system(data_dir)?;
+    lock(data_dir)
 }
 
 /// Opens the slices, each on a thread of its own: a start after a crash applies their commit logs.
