@@ -1,37 +1,34 @@
-// The program: login, rail, and the view of the URL.
+// The program: login, the frame, and the view of the URL.
 
 import { ApiError, api, whenSignedOut } from "./lib/api.js";
 import { fill, h } from "./lib/dom.js";
 import { describe } from "./lib/errors.js";
-import { counts, draw, drawWith, place, setCount } from "./lib/navigation.js";
-import { mayAdminister, mayOversee, session, setSession } from "./lib/session.js";
-import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./lib/text.js";
-import { ask, errorBox, field, link, noticeError, notices, SKELETON_AFTER, select, skeleton } from "./lib/ui.js";
+import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
+import { draw, drawWith } from "./lib/navigation.js";
+import { session, setSession } from "./lib/session.js";
+import { loadWords, t } from "./lib/text.js";
+import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton } from "./lib/ui.js";
 
-const always = () => true;
-// Name in the URL, module, text, condition. The groups are those of the rail.
-const RAIL = [
-  [
-    ["overview", "Overview", always],
-    ["buckets", "Buckets", always],
-    ["sharing", "Sharing", always],
-    ["public", "Public access", always],
-  ],
-  [
-    ["accounts", "Accounts", mayOversee],
-    ["policies", "Policies", mayOversee],
-    ["access", "Access", mayOversee],
-    ["tokens", "Tokens", mayAdminister],
-    ["webhooks", "Webhooks", always],
-  ],
-  [
-    ["events", "Events", always],
-    ["audit", "Audit", mayOversee],
-    ["refused", "Refused requests", mayOversee],
-    ["storage", "Storage", always],
-  ],
-];
-const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account", "sessions"]);
+const VIEWS = new Set([
+  "access",
+  "account",
+  "accounts",
+  "audit",
+  "bucket",
+  "buckets",
+  "events",
+  "object",
+  "overview",
+  "policies",
+  "public",
+  "refused",
+  "sessions",
+  "settings",
+  "sharing",
+  "storage",
+  "tokens",
+  "webhooks",
+]);
 
 // A URL that somebody has changed may not be decodable.
 function decoded(part) {
@@ -49,125 +46,9 @@ function route() {
   return { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
 }
 
-const COLOURS = "cairn-colours";
-
-function storedColours() {
-  try {
-    return localStorage.getItem(COLOURS) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-// Light, dark, or as the system has it.
-function useColours(chosen) {
-  document.documentElement.dataset.colours = chosen;
-  try {
-    localStorage.setItem(COLOURS, chosen);
-  } catch {
-    // Without storage, the choice lasts as long as the page.
-  }
-}
-
 const main = h("main", { id: "main" });
-const rail = h("nav", { class: "rail" });
-const foot = h("footer", { class: "foot" });
 let leave = null;
 let drawn = 0;
-
-function currentGroup(name) {
-  if (name === "bucket" || name === "object" || name === "settings") return "buckets";
-  return name === "account" ? "accounts" : name;
-}
-
-async function readCounts() {
-  try {
-    const { shares, next_continuation_token: more } = await api.get(
-      "/api/v1/shares",
-      { status: "active", limit: 100 },
-      { isLogin: true },
-    );
-    setCount("sharing", more ? `${shares.length}+` : count(shares.length));
-    if (!counts.has("buckets"))
-      setCount("buckets", count((await api.get("/api/v1/buckets", {}, { isLogin: true })).buckets.length));
-  } catch {
-    // The views say what is wrong.
-  }
-}
-
-function drawRail() {
-  const entry = ([name, text, condition]) =>
-    condition() && h("li", null, link(t(text), place(name), { "data-view": name, "data-count": counts.get(name) }));
-  rail.setAttribute("aria-label", t("Console"));
-  fill(
-    rail,
-    h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
-    RAIL.map((group) => h("ul", null, group.map(entry))),
-  );
-  const languages = select(Object.entries(LANGUAGES), currentLanguage());
-  languages.setAttribute("aria-label", t("Language"));
-  languages.addEventListener("change", async () => {
-    await loadWords(languages.value);
-    drawRail();
-    draw();
-  });
-  const colours = select(
-    [
-      ["", t("System")],
-      ["light", t("Light")],
-      ["dark", t("Dark")],
-    ],
-    document.documentElement.dataset.colours,
-  );
-  colours.setAttribute("aria-label", t("Colours"));
-  colours.addEventListener("change", () => useColours(colours.value));
-  fill(
-    foot,
-    h(
-      "div",
-      null,
-      link(session.principal, place("sessions"), { title: t("Sessions") }),
-      " · ",
-      h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out")),
-    ),
-    h("div", { id: "capacity" }),
-    h("div", { class: "choices" }, languages, colours),
-  );
-}
-
-// The rail stays; only the mark moves.
-function markPlace(name) {
-  for (const entry of rail.querySelectorAll("a")) {
-    if (entry.dataset.view === currentGroup(name)) {
-      entry.setAttribute("aria-current", "page");
-      // On a phone the rail is a row that scrolls.
-      if (rail.scrollWidth > rail.clientWidth)
-        rail.scrollLeft = entry.offsetLeft - rail.clientWidth / 2 + entry.offsetWidth / 2;
-    } else {
-      entry.removeAttribute("aria-current");
-    }
-  }
-}
-
-async function drawCapacity() {
-  try {
-    const { capacity_bytes: capacity, available_bytes: available } = await api.get(
-      "/api/v1/storage/status",
-      {},
-      { isLogin: true },
-    );
-    const bar = document.getElementById("capacity");
-    const text = t("{used} of {capacity} used", { used: size(capacity - available), capacity: size(capacity) });
-    if (bar)
-      fill(
-        bar,
-        h("span", null, text),
-        h("progress", { max: capacity, value: capacity - available, "aria-label": text }),
-      );
-  } catch {
-    // The views say what is wrong.
-  }
-}
 
 async function isReachable() {
   return fetch("/", { method: "HEAD", cache: "no-store" }).then(
@@ -176,7 +57,7 @@ async function isReachable() {
   );
 }
 
-const isFocusFree = () => document.activeElement === document.body || rail.contains(document.activeElement);
+const isFocusFree = () => document.activeElement === document.body || isInFrame(document.activeElement);
 
 // Views are there before they are needed: also when the server is restarted, and in a tab that outlives an upgrade.
 function loadViews() {
@@ -205,11 +86,15 @@ async function drawView() {
   leaveView();
   const number = drawn;
   markPlace(name);
-  if (number > 1) drawCapacity();
+  if (number > 1) readCapacity();
   const body = h("div", { class: "view" });
   const wasHere = isFocusFree() || main.contains(document.activeElement);
-  fill(main, body);
-  const timer = setTimeout(() => body.childElementCount === 0 && fill(body, skeleton()), SKELETON_AFTER);
+  // What is there stays until there is something else, for a moment.
+  const show = () => number === drawn && !body.isConnected && fill(main, problems(), body);
+  const timer = setTimeout(() => {
+    if (body.childElementCount === 0) fill(body, skeleton());
+    show();
+  }, SKELETON_AFTER);
   try {
     const view = await import(`./views/${name}.js`);
     if (number !== drawn) return;
@@ -219,11 +104,12 @@ async function drawView() {
     if (error.name === "AbortError" || number !== drawn) return;
     const box = await problemBox(error);
     if (number !== drawn) return;
-    fill(body, h("h1", { class: "hidden", tabindex: "-1" }, t("Error")), box);
+    fill(body, h("header", { class: "head" }, h("h1", { tabindex: "-1" }, t("Error"))), box);
   } finally {
     clearTimeout(timer);
   }
   if (number !== drawn) return;
+  show();
   // The moment that a user can go on: tests measure it.
   performance.mark("shown");
   const title = body.querySelector("h1");
@@ -269,7 +155,7 @@ function signInAgain() {
     }
     signingIn = null;
     // Another principal may have signed in.
-    drawRail();
+    drawFrame();
     markPlace(route().name);
   })();
   return signingIn;
@@ -337,12 +223,12 @@ async function start() {
     t("Skip to content"),
   );
   for (const repeat of interrupted.splice(0)) repeat();
-  drawRail();
-  fill(document.body, skip, h("div", { class: "shell" }, h("div", { class: "side" }, rail, foot), main), notices());
+  const { side, topBar, bottomBar } = frame(signOut);
+  fill(document.body, skip, h("div", { class: "shell" }, side, topBar, main, bottomBar), notices());
   await draw();
   setTimeout(() => {
     loadViews();
-    drawCapacity();
+    readCapacity();
     readCounts();
   }, 500);
 }
@@ -369,8 +255,9 @@ drawWith(drawView);
 addEventListener("hashchange", () => {
   if (!session) return;
   scrollTo(0, 0);
+  problems().replaceChildren();
   draw();
 });
-document.documentElement.dataset.colours = storedColours();
+restoreColours();
 document.documentElement.dataset.ready = "1";
 boot();

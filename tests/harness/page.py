@@ -107,6 +107,11 @@ class Page:
         """Ends the session without a click."""
         self.run("async () => fetch('/session', {method: 'DELETE', headers: {'x-service-console': '1'}}).then(() => true)")
 
+    def menu(self, name: str) -> None:
+        """Opens the menu of the account and clicks something in it."""
+        self.wait("async () => { const menu = document.querySelector('details.user'); if (menu) menu.open = true; return Boolean(menu); }", what="the menu of the account")
+        self.click(name)
+
     def sign_in(self, token: str) -> None:
         """Pastes a token into the form of a newly loaded page."""
         self.load()

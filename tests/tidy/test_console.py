@@ -10,7 +10,7 @@ from tidy.test_files import LINES_MAX, REPOSITORY
 WEB = REPOSITORY / "console/web"
 COLUMNS_MAX = 120
 # All files together, each compressed as it is served; docs/console.md names it, too.
-COMPRESSED_BYTES_MAX = 110_000
+COMPRESSED_BYTES_MAX = 150_000
 # From the bottom up. A file imports from lower layers; those of `lib` may import each other, without circles.
 LAYERS = ["words", "lib", "views", "main.js"]
 IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")

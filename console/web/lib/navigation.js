@@ -28,9 +28,14 @@ export function draw() {
 /** Counts by entry of the rail, as the views have seen them last. */
 export const counts = new Map();
 
+/** What needs attention, by entry of the rail: `{kind, text}`; the kind is `warn` or `bad`. */
+export const attention = new Map();
+
 /** Sets the count beside an entry of the rail. */
 export function setCount(name, number) {
-  counts.set(name, number);
+  if (number === undefined) counts.delete(name);
+  else counts.set(name, number);
   const entry = document.querySelector(`.rail [data-view="${name}"]`);
-  if (entry) entry.dataset.count = number;
+  if (entry && number !== undefined) entry.dataset.count = number;
+  else if (entry) delete entry.dataset.count;
 }

@@ -2,6 +2,7 @@
 
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
+import { icon } from "./icons.js";
 import { date, exactDate, exactSize, size, t, when } from "./text.js";
 
 /** A size with the exact number of bytes on hover. */
@@ -15,36 +16,12 @@ export function timeCell(text, relative = true) {
   return h("time", { datetime: text, title: exactDate(text) }, relative ? when(text) : date(text));
 }
 
-// Lines of 16 × 16, drawn in the colour of the text.
-const MARKS = {
-  folder: "M1.5 3.5h4l1.5 2h7.5v7.5h-13z",
-  file: "M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3",
-  text: "M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3M5.5 8h5M5.5 11h5",
-  image: "M1.5 2.5h13v11h-13zM1.5 11l4-4 4 4M8.5 10l2-2 4 4M10.5 5.5v.01",
-  video: "M1.5 3.5h9v9h-9zM10.5 7l4-2.5v7l-4-2.5",
-  audio: "M5.5 12V3.5l7-1.5v8.5M5.5 12a2 1.6 0 1 1-4 0a2 1.6 0 1 1 4 0M12.5 10.5a2 1.6 0 1 1-4 0a2 1.6 0 1 1 4 0",
-  archive: "M2.5 4.5h11v9.5h-11zM1.5 2h13v2.5h-13zM6 7.5h4",
-};
-const KINDS = [
-  [/^image\//, "image"],
-  [/^video\//, "video"],
-  [/^audio\//, "audio"],
-  [/^text\/|json|xml|javascript|pdf/, "text"],
-  [/zip|tar|compressed|zstd/, "archive"],
-];
+// The sign of a tag: colour alone says nothing.
+const SIGNS = { good: "done", warn: "warn", bad: "alert", past: "past" };
 
-/** A small picture of a kind: `folder`, or a content type. */
-export function mark(kind) {
-  const name = kind in MARKS ? kind : (KINDS.find(([type]) => type.test(kind))?.[1] ?? "file");
-  return svg(
-    "svg",
-    { class: `mark ${name}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" },
-    svg("path", { d: MARKS[name] }),
-  );
-}
-
-export function tag(text, kind = "") {
-  return h("span", { class: `tag ${kind}` }, text);
+/** A word with a sign. `sign` is an icon; kinds have signs of their own. */
+export function tag(text, kind = "", sign = SIGNS[kind]) {
+  return h("span", { class: `tag ${kind}` }, sign && icon(sign), text);
 }
 
 export function button(text, onclick, kind = "") {
@@ -56,10 +33,22 @@ export function link(text, href, properties) {
 }
 
 const status = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+const failures = h("div", { class: "failures" });
+// Toasts, and below them the sheet of uploads.
+const corner = h("div", { class: "corner" }, status);
+const TOASTS_MAX = 3;
+const SHOWN = 6000;
+const SHOWN_WITH_ACTION = 15000;
 
-/** Shows a short notice at the lower edge. `action` is `[text, task]`. */
-export function notice(text, action, kind = "") {
-  const box = h("div", { class: `toast ${kind}` }, h("span", null, text));
+const closer = (box) =>
+  h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, icon("close"));
+
+/**
+ * Says what happened, at the lower right. `action` is `[text, task]`. A toast waits while the pointer or the focus is on
+ * it.
+ */
+export function notice(text, action) {
+  const box = h("div", { class: "toast" }, icon("done"), h("span", null, text));
   if (action) {
     box.append(
       button(
@@ -68,21 +57,45 @@ export function notice(text, action, kind = "") {
           box.remove();
           action[1]();
         },
-        "link",
+        "quiet",
       ),
     );
   }
-  box.append(
-    h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, "×"),
-  );
+  box.append(closer(box));
+  let timer;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => box.remove(), action ? SHOWN_WITH_ACTION : SHOWN);
+  };
+  for (const name of ["pointerenter", "focusin"]) box.addEventListener(name, () => clearTimeout(timer));
+  for (const name of ["pointerleave", "focusout"]) box.addEventListener(name, wait);
+  if (status.childElementCount === TOASTS_MAX) status.firstElementChild.remove();
   status.append(box);
-  setTimeout(() => box.remove(), action ? 15000 : 6000);
+  wait();
+}
+
+/** Says what went wrong, above the view. It stays until it is closed, or another view is shown. */
+export function noticeProblem(text) {
+  const box = h("div", { class: "problem", role: "alert" }, icon("alert"), h("p", null, text));
+  box.append(closer(box));
+  failures.append(box);
 }
 
 export function noticeError(error) {
   if (error?.name === "AbortError") return;
   const id = error.requestId ? ` (${t("request {id}", { id: error.requestId })})` : "";
-  notice(`${describe(error)}${id}`, undefined, "bad");
+  noticeProblem(`${describe(error)}${id}`);
+}
+
+/** A banner for the page: one sentence and at most one action. Kinds are `good`, `warn`, `bad` and `past`. */
+export function banner(kind, text, ...actions) {
+  return h(
+    "div",
+    { class: `problem ${kind}` },
+    icon(SIGNS[kind] ?? "alert"),
+    h("p", null, text),
+    h("div", { class: "row" }, actions),
+  );
 }
 
 /** Returns a listener that runs `task`, and `done` when it has succeeded. A failure becomes a notice. */
@@ -103,14 +116,20 @@ export function errorBox(error, retry) {
   return h(
     "div",
     { class: "problem", role: "alert" },
-    h("p", null, describe(error)),
-    id,
-    retry && button(t("Try again"), retry),
+    icon("alert"),
+    h("div", null, h("p", null, describe(error)), id),
+    retry && h("div", { class: "row" }, button([icon("retry"), t("Try again")], retry)),
   );
 }
 
+/** What is shown in place of a list without entries: a sentence, and the action that fills it. */
 export function emptyBox(text, ...actions) {
-  return h("div", { class: "empty" }, h("p", null, text), actions);
+  const stones = svg(
+    "svg",
+    { class: "stones", viewBox: "0 0 80 60", "aria-hidden": "true" },
+    [13, 23, 34].map((rx, index) => svg("ellipse", { cx: 40, cy: 10 + index * 18.5, rx, ry: 8 })),
+  );
+  return h("div", { class: "empty" }, stones, h("p", null, text), h("div", { class: "row" }, actions));
 }
 
 /** Rows in place of what is being loaded. */
@@ -347,18 +366,63 @@ export function commands(...lines) {
   );
 }
 
-/** The head of a view: its title, small facts beside it, and its actions. */
-export function viewHead(title, tags = [], total = "", actions = []) {
-  return [
+/** Links between parts of a view: `[text, URL, isCurrent, count]`. */
+function tabsOf(entries) {
+  return h(
+    "nav",
+    { class: "tabs", "aria-label": t("Parts of this page") },
+    entries
+      .filter(Boolean)
+      .map(([text, href, isCurrent, number]) =>
+        link(text, href, { "aria-current": isCurrent ? "page" : undefined, "data-count": number || undefined }),
+      ),
+  );
+}
+
+/**
+ * The head of a view: where it is, its title and tags, small facts, at most three actions with the main one last, and
+ * tabs. `stone` is the colour of the tile with the icon `sign`.
+ */
+export function viewHead(title, { path, sign, stone, tags, note, actions, tabs } = {}) {
+  return h(
+    "header",
+    { class: tabs ? "head with-tabs" : "head" },
     h(
-      "header",
-      { class: "title" },
-      h("h1", { tabindex: "-1" }, title),
-      h("div", { class: "tags" }, tags),
-      h("div", { class: "total" }, total),
+      "div",
+      { class: "head-row" },
+      sign && h("span", { class: `tile stone-${stone ?? 1}` }, icon(sign)),
+      h(
+        "div",
+        { class: "head-title" },
+        path && h("nav", { class: "path", "aria-label": t("Path") }, path),
+        h("h1", { tabindex: "-1" }, title),
+      ),
+      h("div", { class: "tags" }, tags, note && h("span", { class: "muted note" }, note)),
+      h("div", { class: "head-actions" }, actions),
     ),
-    actions.length > 0 && h("div", { class: "bar" }, actions),
-  ];
+    tabs && tabsOf(tabs),
+  );
+}
+
+/** A row of filters and smaller actions between the head of a view and its content. */
+export function bar(...children) {
+  return h("div", { class: "bar" }, children);
+}
+
+/** A field that searches or filters, to which `/` leads. */
+export function searchField(input) {
+  onSlash(input);
+  return h("div", { class: "filter" }, icon("search"), input, h("kbd", { "aria-hidden": "true" }, "/"));
+}
+
+/** A card with a heading. */
+export function card(title, note, ...children) {
+  return h(
+    "section",
+    { class: "card" },
+    h("header", null, h("h2", null, title), note && h("div", { class: "muted small" }, note)),
+    children,
+  );
 }
 
 let slashed = null;
@@ -386,7 +450,12 @@ export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The element in which notices appear. */
+/** The element in which toasts appear, and the sheet of uploads below them. */
 export function notices() {
-  return status;
+  return corner;
+}
+
+/** The element above the view in which problems appear. */
+export function problems() {
+  return failures;
 }

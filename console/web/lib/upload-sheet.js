@@ -1,8 +1,9 @@
 // The sheet of uploads at the foot of the page: progress, failures, and buttons for them.
 
 import { fill, h } from "./dom.js";
+import { icon } from "./icons.js";
 import { count, plural, size, t } from "./text.js";
-import { button } from "./ui.js";
+import { button, notices } from "./ui.js";
 import { active, again, cancel, clear, failed, queue, replace, secondsLeft, tally, watchUploads } from "./uploads.js";
 
 const FAILED_SHOWN_MAX = 20;
@@ -53,7 +54,7 @@ function makeSheet() {
           drawSheet();
         },
       },
-      "×",
+      icon("close"),
     ),
     waiting: h("span"),
     cancelAll: button(
@@ -110,7 +111,7 @@ function rowOf(item) {
         title: t("Cancel"),
         onclick: () => cancel(item),
       },
-      "×",
+      icon("close"),
     ),
   };
   const { figures, bar, note, retry, stop } = item.row;
@@ -138,7 +139,7 @@ function drawSheet() {
   document.documentElement.classList.toggle("has-sheet", queue.length > 0);
   if (queue.length === 0) return sheet?.remove();
   if (!sheet) makeSheet();
-  if (!sheet.isConnected) document.body.append(sheet);
+  if (!sheet.isConnected) notices().append(sheet);
   const open = tally.active + tally.waiting;
   const { title, figures, announcement, bar, list, foot, fold, close, waiting, cancelAll, retryAll, hint } = parts;
   title.textContent = titleText(open);
@@ -150,7 +151,7 @@ function drawSheet() {
   bar.value = tally.sent;
   bar.setAttribute("aria-label", title.textContent);
   bar.hidden = open === 0;
-  fold.textContent = isFolded ? "▴" : "▾";
+  fill(fold, icon(isFolded ? "up" : "down"));
   fold.setAttribute("aria-expanded", String(!isFolded));
   fold.setAttribute("aria-label", isFolded ? t("Show uploads") : t("Hide uploads"));
   fold.hidden = open + failed.size === 0;

@@ -190,7 +190,7 @@ export async function show(view, { parameters }) {
       ? checkCommands(asked, question, isNamed)
       : ["cairn policy check --account ACCOUNT --action s3:GetObject --resource BUCKET/KEY"];
     return [
-      viewHead(t("Access")),
+      viewHead(t("Who may what")),
       h("p", null, t("May an account do something, and which statement of which policy decides?")),
       questionForm({ ...asked, who: isNamed ? account.name : asked.who }, accounts),
       answer,

@@ -2,6 +2,7 @@
 
 import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
+import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { secretDialog } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
@@ -144,38 +145,28 @@ export async function show(view, { parts: [id] }) {
   );
   fill(
     view,
-    viewHead(
-      [link(t("Accounts"), place("accounts")), " / ", h("b", null, account.name)],
-      [tag(account.enabled ? t("on") : t("off"), account.enabled ? "good" : "warn")],
-      "",
-      mayAdminister()
-        ? [
-            button(
-              t("Add credential"),
-              async () => {
-                try {
-                  await secretDialog((await api.post(`${path}/credentials`)).credential);
-                  draw();
-                } catch (error) {
-                  noticeError(error);
-                }
-              },
-              "main",
-            ),
-            button(t("Temporary credential"), temporary),
-            policies.length > account.policies.length && button(t("Attach a policy"), attach),
-            h(
-              "span",
-              { class: "end" },
-              button(
-                account.enabled ? t("Turn off") : t("Turn on"),
-                act(() => api.put(`${path}/status`, { enabled: !account.enabled })),
-              ),
-              button(t("Delete account"), remove, "danger"),
-            ),
-          ]
-        : [],
-    ),
+    viewHead(account.name, {
+      path: link(t("Applications"), place("accounts")),
+      sign: "plug",
+      stone: stoneOf(account.name),
+      tags: tag(account.enabled ? t("on") : t("off"), account.enabled ? "good" : "warn"),
+      actions: mayAdminister() && [
+        button(t("Temporary credential"), temporary),
+        policies.length > account.policies.length && button(t("Attach a policy"), attach),
+        button(
+          [icon("key"), t("Add credential")],
+          async () => {
+            try {
+              await secretDialog((await api.post(`${path}/credentials`)).credential);
+              draw();
+            } catch (error) {
+              noticeError(error);
+            }
+          },
+          "main",
+        ),
+      ],
+    }),
     facts([
       [t("Description"), account.description],
       [t("Created"), timeCell(account.created_at)],
@@ -187,6 +178,18 @@ export async function show(view, { parts: [id] }) {
     h("h2", null, t("What it may do")),
     h("p", null, link(t("Check access to a bucket or an object"), place("access", [], { who: account.name }))),
     account.policies.length > 0 && statementTable(inForce.policies),
+    mayAdminister() && [
+      h("h2", null, t("Turn off or delete")),
+      h(
+        "p",
+        { class: "row" },
+        button(
+          account.enabled ? t("Turn off") : t("Turn on"),
+          act(() => api.put(`${path}/status`, { enabled: !account.enabled })),
+        ),
+        button([icon("trash"), t("Delete account")], remove, "danger"),
+      ),
+    ],
     commands(
       `cairn service-account show ${quoted(account.id)}`,
       `cairn service-account policies ${quoted(account.id)}`,

@@ -66,7 +66,10 @@ export async function show(view) {
       mayAdminister() && button(t("Create account"), create, "main"),
     );
     return [
-      viewHead(t("Accounts"), [], plural(accounts.length, "{n} account", "{n} accounts"), [action]),
+      viewHead(t("Applications"), {
+        note: plural(accounts.length, "{n} account", "{n} accounts"),
+        actions: action,
+      }),
       accounts.length > 0 ? rows : empty,
       commands("cairn service-account list"),
     ];

@@ -2,9 +2,10 @@
 
 import { api } from "../lib/api.js";
 import { debounce, fill, h } from "../lib/dom.js";
+import { activityHead } from "../lib/heads.js";
 import { pages } from "../lib/pages.js";
 import { t } from "../lib/text.js";
-import { commands, emptyBox, select, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { bar, commands, emptyBox, select, table, tag, timeCell } from "../lib/ui.js";
 
 export async function show(view, { parameters }) {
   const text = (name, label) =>
@@ -35,7 +36,7 @@ export async function show(view, { parameters }) {
   result.name = "result";
   result.setAttribute("aria-label", t("Result"));
   const place = h("div");
-  fill(view, viewHead(t("Audit"), [], "", [...inputs, result]), place, commands("cairn audit list"));
+  fill(view, activityHead("audit"), bar(...inputs, result), place, commands("cairn audit list"));
   const filters = () => Object.fromEntries([...inputs, result].map((input) => [input.name, input.value.trim()]));
   const list = pages(place, {
     automatic: true,

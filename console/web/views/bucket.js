@@ -3,6 +3,8 @@
 import { api, bucketPath, encodeKey } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { chosen, dropped } from "../lib/files.js";
+import { bucketHead } from "../lib/heads.js";
+import { icon, mark } from "../lib/icons.js";
 import { createShares } from "../lib/links.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
@@ -13,23 +15,23 @@ import { mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
 import {
   ask,
+  bar,
   button,
   commands,
   confirmed,
   emptyBox,
   field,
   link,
-  mark,
   notice,
   noticeError,
-  onSlash,
+  noticeProblem,
   quoted,
+  searchField,
   sizeCell,
   table,
   tableRow,
   tag,
   timeCell,
-  viewHead,
 } from "../lib/ui.js";
 import { showUploads } from "../lib/upload-sheet.js";
 import { add, discard, ofBatch, unfinished, whenUploaded } from "../lib/uploads.js";
@@ -93,7 +95,7 @@ async function newFolder(bucket, prefix) {
 function unfinishedBox(bucket, entries, changed) {
   const mine = entries.filter((entry) => entry.bucket === bucket);
   if (mine.length === 0) return null;
-  const other = () => notice(t("This is another file: size and date differ."), undefined, "bad");
+  const other = () => noticeProblem(t("This is another file: size and date differ."));
   const fileRow = (entry) => {
     const input = h("input", {
       type: "file",
@@ -128,7 +130,7 @@ function unfinishedBox(bucket, entries, changed) {
       onchange: () => {
         const files = ofBatch(batch, chosen(input, batch.prefix));
         if (files.length > 0) add(bucket, files, { prefix: batch.prefix }).then(changed);
-        else notice(t("None of these files is missing here."), undefined, "bad");
+        else noticeProblem(t("None of these files is missing here."));
       },
     });
     const missing = t("{left} of {n} files are missing", { left: count(batch.left), n: count(batch.keys.length) });
@@ -168,7 +170,7 @@ export async function show(view, { parts: [bucket], parameters }) {
   const interrupted = h("div");
   const drawInterrupted = async () => fill(interrupted, unfinishedBox(bucket, await unfinished(), drawInterrupted));
   const selected = new Set();
-  const selection = h("span", { class: "end" });
+  const selection = h("div", { class: "selection", role: "group", "aria-label": t("Selection") });
 
   const files = h("input", {
     type: "file",
@@ -226,18 +228,17 @@ export async function show(view, { parts: [bucket], parameters }) {
     const keys = [...selected];
     fill(
       selection,
-      keys.length === 0
-        ? mayStore() && h("label", { class: "check" }, overwrite, t("Replace existing objects"))
-        : [
-            h("span", { class: "muted" }, plural(keys.length, "{n} selected", "{n} selected")),
-            keys.length <= AT_ONCE_MAX && [
-              button(t("Download"), () => downloadAll(bucket, keys)),
-              button(t("Share"), () => createShares(bucket, keys).then((made) => made && markShared())),
-            ],
-            button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
-            button(t("Clear"), () => selectShown(false), "quiet"),
-          ],
+      keys.length > 0 && [
+        h("span", { class: "muted" }, plural(keys.length, "{n} selected", "{n} selected")),
+        keys.length <= AT_ONCE_MAX && [
+          button(t("Download"), () => downloadAll(bucket, keys)),
+          button(t("Share"), () => createShares(bucket, keys).then((made) => made && markShared())),
+        ],
+        button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
+        button(t("Clear"), () => selectShown(false), "quiet"),
+      ],
     );
+    selection.hidden = keys.length === 0;
   }
 
   // The list does not know links, so they are marked when they have been read: those of the latest thousand.
@@ -345,7 +346,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       cell: (row) =>
         row.key !== undefined &&
         mayStore() &&
-        link("⤓", contentPath(bucket, row.key), {
+        link(icon("download"), contentPath(bucket, row.key), {
           download: "",
           "aria-label": t("Download {name}", { name: row.key }),
           title: t("Download"),
@@ -373,32 +374,48 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   const listPlace = h("div");
   const openTag = h("span");
-  const tags = [
-    openTag,
-    isVersioned && tag(t("versions")),
-    info.versioning === "Suspended" && tag(t("versions suspended")),
-    info.object_lock && tag(t("object lock")),
-    info.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(info.quota.bytes.bytes) })),
-  ];
-  const actions = [
-    mayStore() && h("button", { type: "button", class: "main", onclick: () => files.click() }, t("Upload files")),
-    mayStore() && button(t("Upload folder"), () => folder.click()),
-    mayStore() && button(t("New folder"), () => newFolder(bucket, prefix)),
-    h("div", { class: "filter" }, filter, h("kbd", { "aria-hidden": "true" }, "/")),
-    selection,
-    mayStore() && [files, folder],
-  ];
+  const head = bucketHead(info, "bucket", {
+    tags: openTag,
+    actions: mayStore() && [
+      button([icon("folder"), t("Upload folder")], () => folder.click()),
+      button([icon("upload"), t("Upload files")], () => files.click(), "main"),
+      files,
+      folder,
+    ],
+  });
+  const tools = bar(
+    searchField(filter),
+    h(
+      "span",
+      { class: "end" },
+      mayStore() && h("label", { class: "check" }, overwrite, t("Replace existing objects")),
+      mayStore() && button([icon("folder-plus"), t("New folder")], () => newFolder(bucket, prefix)),
+    ),
+  );
   const cli = [
     `cairn object ls ${quoted(`${bucket}/${prefix}`)}`,
     `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`,
   ];
-  const total = [
-    t("{objects} objects · {size}, exact", { objects: count(info.usage.objects), size: size(info.usage.bytes) }),
-    " · ",
-    link(t("Settings"), place("settings", [bucket])),
-  ];
+  const total = t("{objects} objects · {size}, exact", {
+    objects: count(info.usage.objects),
+    size: size(info.usage.bytes),
+  });
   drawSelection();
-  fill(view, viewHead(crumbs(bucket, prefix), tags, total, actions), interrupted, listPlace, commands(...cli));
+  fill(
+    view,
+    head,
+    tools,
+    interrupted,
+    h(
+      "div",
+      { class: "path" },
+      h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix)),
+      h("span", { class: "muted small" }, total),
+    ),
+    selection,
+    listPlace,
+    commands(...cli),
+  );
 
   const list = pages(listPlace, {
     automatic: true,
@@ -463,7 +480,6 @@ export async function show(view, { parts: [bucket], parameters }) {
     event.preventDefault();
   };
   addEventListener("keydown", keys);
-  onSlash(filter);
   let timer;
   whenUploaded((where, key) => {
     if (where !== bucket || !key.startsWith(prefix)) return;

@@ -3,21 +3,22 @@
 import { api, bucketPath } from "../lib/api.js";
 import { removeBucket } from "../lib/buckets.js";
 import { debounce, h } from "../lib/dom.js";
+import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place, setCount } from "../lib/navigation.js";
 import { section } from "../lib/sections.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
   ask,
+  bar,
   button,
   commands,
   emptyBox,
   field,
   link,
   loadInto,
-  mark,
   noticeError,
-  onSlash,
+  searchField,
   sizeCell,
   table,
   tableRow,
@@ -82,13 +83,13 @@ export async function show(view) {
           h(
             "div",
             { class: "name" },
-            mark("archive"),
+            h("span", { class: `tile small-tile stone-${stoneOf(row.name)}` }, icon("bucket")),
             h(
               "span",
               null,
               link(row.name, place("bucket", [row.name])),
-              row.versioning === "Enabled" && tag(t("versions")),
-              row.object_lock && tag(t("object lock")),
+              row.versioning === "Enabled" && tag(t("versions"), "", "layers"),
+              row.object_lock && tag(t("object lock"), "", "lock"),
               row.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(row.quota.bytes.bytes) })),
             ),
           ),
@@ -148,13 +149,12 @@ export async function show(view) {
     };
     filter.addEventListener("input", debounce(100, update));
     update();
-    onSlash(filter);
-    const actions = [
-      mayStore() && button(t("Create bucket"), create, "main"),
-      h("div", { class: "filter" }, filter, h("kbd", { "aria-hidden": "true" }, "/")),
-    ];
     return [
-      viewHead(t("Buckets"), [], plural(buckets.length, "{n} bucket", "{n} buckets"), actions),
+      viewHead(t("Buckets"), {
+        note: plural(buckets.length, "{n} bucket", "{n} buckets"),
+        actions: mayStore() && button([icon("plus"), t("Create bucket")], create, "main"),
+      }),
+      bar(searchField(filter)),
       list,
       commands("cairn bucket list", "aws s3 ls --endpoint-url $AWS_ENDPOINT_URL"),
     ];

@@ -2,9 +2,10 @@
 
 import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
+import { activityHead } from "../lib/heads.js";
 import { place } from "../lib/navigation.js";
 import { t } from "../lib/text.js";
-import { commands, emptyBox, errorBox, link, sizeCell, table, timeCell, viewHead } from "../lib/ui.js";
+import { bar, commands, emptyBox, errorBox, link, sizeCell, table, timeCell } from "../lib/ui.js";
 
 const SHOWN_MAX = 500;
 const HOUR = 3_600_000;
@@ -24,7 +25,7 @@ export async function show(view, { parameters }) {
     "aria-label": t("Key begins with"),
   });
   const list = h("div");
-  fill(view, viewHead(t("Events"), [], "", [bucket, prefix]), list, commands("cairn event list --follow"));
+  fill(view, activityHead("events"), bar(bucket, prefix), list, commands("cairn event list --follow"));
   let stop = new AbortController();
 
   function drawRows(rows) {

@@ -3,15 +3,18 @@
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { describe } from "../lib/errors.js";
+import { icon, kindOf, stoneOf } from "../lib/icons.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
-import { draw, go } from "../lib/navigation.js";
+import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { mayStore } from "../lib/session.js";
-import { size, t } from "../lib/text.js";
+import { exactSize, size, t } from "../lib/text.js";
 import {
   ask,
+  bar,
   button,
+  card,
   commands,
   confirmed,
   emptyBox,
@@ -219,7 +222,6 @@ function versionTable(bucket, key, versions, isVersioned, hasLock) {
 
 export async function show(view, { parts: [bucket, key] }) {
   const slash = key.lastIndexOf("/") + 1;
-  const title = crumbs(bucket, key.slice(0, slash), key.slice(slash));
   const [info, versions] = await Promise.all([api.get(bucketPath(bucket)), versionsOf(bucket, key)]);
   const isVersioned = info.versioning !== "Unversioned";
   let record = null;
@@ -264,14 +266,11 @@ export async function show(view, { parts: [bucket, key] }) {
   const actions =
     record && mayStore()
       ? [
-          link(t("Download"), contentPath(bucket, key), { class: "button", download: "" }),
-          button(t("Share"), async () => (await createShare(bucket, key)) && drawLinks()),
           button(t("Embed"), async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks()),
           button(t("Copy"), () => copy(bucket, key, false)),
-          button(t("Move"), () => copy(bucket, key, true)),
           button(t("Verify"), () => verify(bucket, key, checked)),
           info.object_lock && lockActions(bucket, key, record),
-          h("span", { class: "end" }, button(t("Delete"), remove, "danger")),
+          h("span", { class: "end" }, button([icon("trash"), t("Delete")], remove, "danger")),
         ]
       : [];
   const drawLinks = () =>
@@ -291,32 +290,56 @@ export async function show(view, { parts: [bucket, key] }) {
   const cli = quoted(`${bucket}/${key.replace(/[*?[\\]/g, "\\$&")}`);
   fill(
     view,
-    viewHead(
-      title,
-      [!record && tag(t("deleted"), "warn"), record?.encrypted && tag(t("encrypted")), record && lockTags(record)],
-      record ? size(record.size) : "",
-      actions,
+    viewHead(key.slice(slash) || "∅", {
+      path: [link(t("Buckets"), place("buckets")), " / ", crumbs(bucket, key.slice(0, slash))],
+      sign: record ? kindOf(record.content_type) : "file",
+      stone: stoneOf(bucket),
+      tags: [
+        !record && tag(t("deleted"), "warn"),
+        record?.encrypted && tag(t("encrypted"), "", "key"),
+        record && lockTags(record),
+      ],
+      note: record ? size(record.size) : "",
+      actions: record &&
+        mayStore() && [
+          button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
+          button([icon("arrow"), t("Move")], () => copy(bucket, key, true)),
+          link([icon("download"), t("Download")], contentPath(bucket, key), { class: "button main", download: "" }),
+        ],
+    }),
+    actions.length > 0 && bar(actions),
+    h(
+      "div",
+      { class: "columns" },
+      h(
+        "div",
+        null,
+        h("div", null, checked, shown),
+        (isVersioned || versions.length > 1) &&
+          card(t("Versions"), null, versionTable(bucket, key, versions, isVersioned, info.object_lock)),
+        card(t("Links"), null, linksPlace),
+      ),
+      record &&
+        h(
+          "div",
+          null,
+          card(
+            t("Properties"),
+            null,
+            facts([
+              [t("Size"), [sizeCell(record.size), " ", h("span", { class: "muted small" }, exactSize(record.size))]],
+              [t("Type"), record.content_type],
+              [t("Modified"), timeCell(record.last_modified)],
+              ["ETag", h("code", null, record.etag)],
+              [t("Version"), record.version_id && h("code", null, record.version_id)],
+              [t("Parts"), record.parts?.length],
+              ...Object.entries(record.checksums ?? {}).map(([name, value]) => [name, h("code", null, value)]),
+              ...Object.entries(record.headers ?? {}).map(([name, value]) => [name, value]),
+              ...Object.entries(record.metadata ?? {}).map(([name, value]) => [`x-amz-meta-${name}`, value]),
+            ]),
+          ),
+        ),
     ),
-    checked,
-    shown,
-    record &&
-      facts([
-        [t("Size"), sizeCell(record.size)],
-        [t("Type"), record.content_type],
-        [t("Modified"), timeCell(record.last_modified)],
-        ["ETag", h("code", null, record.etag)],
-        [t("Version"), record.version_id && h("code", null, record.version_id)],
-        [t("Parts"), record.parts?.length],
-        ...Object.entries(record.checksums ?? {}).map(([name, value]) => [name, h("code", null, value)]),
-        ...Object.entries(record.headers ?? {}).map(([name, value]) => [name, value]),
-        ...Object.entries(record.metadata ?? {}).map(([name, value]) => [`x-amz-meta-${name}`, value]),
-      ]),
-    h("h2", null, t("Links")),
-    linksPlace,
-    (isVersioned || versions.length > 1) && [
-      h("h2", null, t("Versions")),
-      versionTable(bucket, key, versions, isVersioned, info.object_lock),
-    ],
     commands(
       `cairn object stat ${cli}`,
       `cairn object get ${cli} .`,

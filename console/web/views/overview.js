@@ -100,10 +100,12 @@ export async function show(view) {
     const old = usage.physical_bytes - usage.logical_bytes;
     leave ??= showHistory(history);
     return [
-      viewHead(t("Overview"), [
-        tag(info.status === "ready" ? t("ready") : t("not ready"), info.status === "ready" ? "good" : "bad"),
-        tag(t("version {version}", { version: info.version })),
-      ]),
+      viewHead(t("Overview"), {
+        tags: [
+          tag(info.status === "ready" ? t("ready") : t("not ready"), info.status === "ready" ? "good" : "bad"),
+          tag(t("version {version}", { version: info.version })),
+        ],
+      }),
       notices.map((text) => h("div", { class: "problem" }, h("p", null, text))),
       h(
         "div",

@@ -2,6 +2,7 @@
 
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
+import { icon } from "../lib/icons.js";
 import { draw, place } from "../lib/navigation.js";
 import { mayAdminister } from "../lib/session.js";
 import { plural, t } from "../lib/text.js";
@@ -152,12 +153,14 @@ export async function show(view, { parts: [wanted] }) {
       ],
       policies,
     );
-    const action = [
-      mayAdminister() && button(t("Create policy"), create, "main"),
-      link(t("Check access"), place("access"), { class: "button" }),
-    ];
     return [
-      viewHead(t("Policies"), [], plural(policies.length, "{n} policy", "{n} policies"), action),
+      viewHead(t("Policies"), {
+        note: plural(policies.length, "{n} policy", "{n} policies"),
+        actions: [
+          link(t("Check access"), place("access"), { class: "button" }),
+          mayAdminister() && button([icon("plus"), t("Create policy")], create, "main"),
+        ],
+      }),
       policies.length > 0
         ? rows
         : emptyBox(

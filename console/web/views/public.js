@@ -1,15 +1,16 @@
 // Public access: everything that anybody may read without an account.
 
 import { h } from "../lib/dom.js";
+import { sharingHead } from "../lib/heads.js";
 import { allPublic, disabledNote, publicTable } from "../lib/public.js";
 import { plural, t } from "../lib/text.js";
-import { commands, emptyBox, loadInto, viewHead } from "../lib/ui.js";
+import { commands, emptyBox, loadInto } from "../lib/ui.js";
 
 export async function show(view) {
   await loadInto(view, async () => {
     const { enabled, rules } = await allPublic();
     return [
-      viewHead(t("Public access"), [], plural(rules.length, "{n} rule", "{n} rules")),
+      sharingHead("public", plural(rules.length, "{n} rule", "{n} rules")),
       disabledNote(enabled),
       rules.length > 0
         ? publicTable(rules, true)

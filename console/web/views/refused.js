@@ -4,7 +4,7 @@ import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { go, place } from "../lib/navigation.js";
 import { count, exactDate, plural, size, t } from "../lib/text.js";
-import { commands, emptyBox, facts, link, loadInto, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { bar, commands, emptyBox, facts, link, loadInto, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
 
 // The most that the server keeps.
 const LIMIT = 1000;
@@ -96,7 +96,8 @@ async function showAll(view) {
   );
   fill(
     view,
-    viewHead(t("Refused requests"), [], "", [find]),
+    viewHead(t("Refused requests")),
+    bar(find),
     h(
       "p",
       { class: "muted" },
@@ -228,7 +229,11 @@ async function showOne(view, id) {
   const row = await api.get(`/api/v1/refused-requests/${encodeURIComponent(id)}`);
   fill(
     view,
-    viewHead([link(t("Refused requests"), place("refused")), " / ", row.request_id], [tag(row.code, "warn")]),
+    viewHead(row.request_id, {
+      path: link(t("Refused requests"), place("refused")),
+      sign: "ban",
+      tags: tag(row.code, "warn"),
+    }),
     facts([
       [t("What helps"), row.advice ?? t("The answer says what to change.")],
       [t("Answer"), [row.status, [row.code, row.message].filter(Boolean).join(": ")].filter(Boolean).join(" ")],

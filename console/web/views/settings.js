@@ -5,6 +5,7 @@ import { removeBucket } from "../lib/buckets.js";
 import { corsCommands, corsSection } from "../lib/cors.js";
 import { fill, h } from "../lib/dom.js";
 import { describe } from "../lib/errors.js";
+import { bucketHead } from "../lib/heads.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { allPublic, publicCommands, publicSection } from "../lib/public.js";
@@ -24,7 +25,6 @@ import {
   table,
   tag,
   timeCell,
-  viewHead,
 } from "../lib/ui.js";
 
 const GB = 1_000_000_000;
@@ -259,7 +259,7 @@ export async function show(view, { parts: [bucket] }) {
   const objectsText = (number) => plural(number, "{n} object", "{n} objects");
   fill(
     view,
-    viewHead([link(bucket, place("bucket", [bucket])), " / ", h("b", null, t("Settings"))]),
+    bucketHead(info, "settings"),
     facts([
       [t("Created"), timeCell(info.created_at)],
       [t("Objects"), `${count(info.usage.objects)} · ${size(info.usage.bytes)}`],

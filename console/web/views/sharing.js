@@ -2,10 +2,11 @@
 
 import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
+import { sharingHead } from "../lib/heads.js";
 import { linkTable } from "../lib/links.js";
 import { pages } from "../lib/pages.js";
 import { t } from "../lib/text.js";
-import { commands, emptyBox, facts, select, viewHead } from "../lib/ui.js";
+import { bar, commands, emptyBox, facts, select } from "../lib/ui.js";
 
 export async function show(view, { parameters }) {
   const settings = await api.get("/api/v1/sharing/settings");
@@ -41,7 +42,8 @@ export async function show(view, { parameters }) {
   ]);
   fill(
     view,
-    viewHead(t("Sharing"), [], "", [kind, status]),
+    sharingHead("sharing"),
+    bar(kind, status),
     place,
     h("h2", null, t("Rules")),
     rules,

@@ -75,19 +75,17 @@ export async function show(view) {
   };
   fill(
     view,
-    viewHead(
-      t("Storage"),
-      [
+    viewHead(t("Storage"), {
+      tags: [
         tag(t(`disk ${status.disk_state}`), status.disk_state === "ok" ? "good" : "warn"),
         tag(t(`writes ${status.writes}`), status.writes === "accepted" ? "good" : "bad"),
       ],
-      "",
-      [
-        button(t("Inspect"), inspect, "main"),
+      actions: [
         mayStore() && button(t("Repair"), repair),
         mayStore() && button(t("Compact"), compact),
+        button(t("Inspect"), inspect, "main"),
       ],
-    ),
+    }),
     facts([
       [t("Capacity"), size(status.capacity_bytes)],
       [t("Free"), size(status.available_bytes)],

@@ -2,6 +2,7 @@
 
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
+import { icon } from "../lib/icons.js";
 import { draw } from "../lib/navigation.js";
 import { showSecret } from "../lib/secrets.js";
 import { SESSION_COMMANDS, sessionTable } from "../lib/session-table.js";
@@ -87,7 +88,7 @@ export async function show(view) {
       tokens,
     );
     return [
-      viewHead(t("Tokens"), [], "", [button(t("Create token"), create, "main")]),
+      viewHead(t("Tokens"), { actions: button([icon("plus"), t("Create token")], create, "main") }),
       tokens.length > 0
         ? rows
         : emptyBox(t("No management tokens. Give each person one, instead of the system token.")),

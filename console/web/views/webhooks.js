@@ -3,6 +3,7 @@
 import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { describe } from "../lib/errors.js";
+import { icon } from "../lib/icons.js";
 import { draw, go } from "../lib/navigation.js";
 import { pages } from "../lib/pages.js";
 import { showSecret } from "../lib/secrets.js";
@@ -16,6 +17,7 @@ import {
   confirmed,
   emptyBox,
   field,
+  link,
   loadInto,
   notice,
   noticeError,
@@ -105,7 +107,12 @@ async function test(hook) {
 
 async function showDeliveries(view, id) {
   const place = h("div");
-  fill(view, viewHead(t("Deliveries")), place, commands(`cairn webhook deliveries --webhook ${id}`));
+  fill(
+    view,
+    viewHead(t("Deliveries"), { path: link(t("Webhooks"), "#/webhooks"), sign: "send" }),
+    place,
+    commands(`cairn webhook deliveries --webhook ${id}`),
+  );
   const again = async (row) => {
     try {
       await api.post(`/api/v1/webhook-deliveries/${row.id}/redeliver`);
@@ -256,9 +263,9 @@ export async function show(view, { parts: [id] }) {
       ],
       webhooks,
     );
-    const action = mayAdminister() && button(t("Create webhook"), create, "main");
+    const action = mayAdminister() && button([icon("plus"), t("Create webhook")], create, "main");
     return [
-      viewHead(t("Webhooks"), [], "", [action]),
+      viewHead(t("Webhooks"), { actions: action }),
       webhooks.length > 0
         ? rows
         : emptyBox(

@@ -163,7 +163,7 @@ def test_session_that_ends_is_renewed_in_place(page: Page, store: Cairn, bucket:
     page.wait("async (hash) => location.hash === hash", f"#/bucket/{bucket}-after", what="the bucket's view")
     page.settled()
     assert store.admin.get(f"/buckets/{bucket}-after").status_code == 200
-    page.see("system · Sign out")
+    page.see("system\nSystem administrator")
 
 
 def test_unreachable_server_is_explained(page: Page, store: Cairn):

@@ -1,0 +1,48 @@
+// Heads that several views share: those of a bucket, of activity and of sharing, with their tabs.
+
+import { stoneOf } from "./icons.js";
+import { place } from "./navigation.js";
+import { mayOversee } from "./session.js";
+import { size, t } from "./text.js";
+import { link, tag, viewHead } from "./ui.js";
+
+/** The head of the two views of what happened. */
+export function activityHead(current) {
+  return viewHead(t("Activity"), {
+    tabs: [
+      [t("Objects and buckets"), place("events"), current === "events"],
+      mayOversee() && [t("Settings, rights and sign-ins"), place("audit"), current === "audit"],
+    ],
+  });
+}
+
+/** The head of the two views of what others can open. */
+export function sharingHead(current, note) {
+  return viewHead(t("Sharing"), {
+    note,
+    tabs: [
+      [t("Links"), place("sharing"), current === "sharing"],
+      [t("Public access"), place("public"), current === "public"],
+    ],
+  });
+}
+
+/** The head of the views of a bucket. `tags` follow those of its settings. */
+export function bucketHead(info, current, { tags = [], actions = [] } = {}) {
+  const { name, versioning, quota } = info;
+  const tab = (text, view) => [text, place(view, [name]), current === view];
+  return viewHead(name, {
+    path: link(t("Buckets"), place("buckets")),
+    sign: "bucket",
+    stone: stoneOf(name),
+    tags: [
+      versioning === "Enabled" && tag(t("versions"), "", "layers"),
+      versioning === "Suspended" && tag(t("versions suspended"), "", "layers"),
+      info.object_lock && tag(t("object lock"), "", "lock"),
+      tags,
+      quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(quota.bytes.bytes) }), "", "gauge"),
+    ],
+    actions,
+    tabs: [tab(t("Objects"), "bucket"), tab(t("Settings"), "settings")],
+  });
+}
