@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness import showcase
 from harness.console import Console
-from harness.page import VIEWS, Page, console_browser, start_with_console
+from harness.page import TABS, VIEWS, Page, console_browser, start_with_console
 from harness.receiver import Receiver
 from harness.server import RUNS, Cairn, TARGET
 from harness.showcase import CONTRACT, DOCUMENTS, EMPTY, PHOTOS, PICTURE
@@ -30,7 +30,7 @@ def places(ids: dict[str, str]) -> dict[str, tuple]:
         **{view: (view,) for view in VIEWS},
         "objects": ("bucket", PHOTOS, {"prefix": "2026/"}), "objects-root": ("bucket", PHOTOS), "objects-empty": ("bucket", EMPTY), "objects-locked": ("bucket", "archive", {"prefix": "contracts/2026/"}),
         "objects-long-names": ("bucket", DOCUMENTS, {"prefix": "inbox/"}), "object-picture": ("object", PHOTOS, PICTURE), "object-json": ("object", DOCUMENTS, "report.json"),
-        "object-locked": ("object", "archive", CONTRACT), "settings": ("settings", PHOTOS), "account": ("account", ids["account"]), "deliveries": ("webhooks", ids["webhook"]),
+        "object-locked": ("object", "archive", CONTRACT), "settings": ("settings", PHOTOS), **{tab: (tab, PHOTOS) for tab in TABS}, "account": ("account", ids["account"]), "deliveries": ("webhooks", ids["webhook"]),
         "no-such-bucket": ("bucket", "no-such-bucket"),
     }
 
@@ -38,7 +38,7 @@ def places(ids: dict[str, str]) -> dict[str, tuple]:
 # Name of the picture, place, and the buttons that lead to the dialog.
 DIALOGS = (
     ("dialog-bucket", ("buckets",), ("Create bucket",)), ("dialog-policy", ("policies",), ("Create policy",)), ("dialog-token", ("tokens",), ("Create token",)),
-    ("dialog-webhook", ("webhooks",), ("Create webhook",)), ("dialog-rule", ("settings", PHOTOS), ("Create rule",)), ("dialog-quota", ("settings", PHOTOS), ("Change quota",)),
+    ("dialog-webhook", ("webhooks",), ("Create webhook",)), ("dialog-rule", ("lifecycle", PHOTOS), ("Create rule",)), ("dialog-quota", ("settings", PHOTOS), ("Change quota",)),
     ("dialog-share", ("object", PHOTOS, "2026/captions.csv"), ("Share",)), ("dialog-link", ("object", PHOTOS, "2026/captions.csv"), ("Share", "Create link")),
     ("dialog-embed", ("object", PHOTOS, PICTURE), ("Embed",)), ("dialog-account", ("accounts",), ("Create account",)),
 )

@@ -192,7 +192,7 @@ export function drawFrame(isMenuOpen = false) {
       "button",
       { type: "button", class: "jump", onclick: openJump },
       icon("search"),
-      h("span", null, t("Search or jump to")),
+      h("span", null, t("Search or jump")),
       h("kbd", { "aria-hidden": "true", "data-key": "Ctrl K" }),
     ),
     groups.map(([title, entries]) => [

@@ -43,6 +43,13 @@ export function bucketHead(info, current, { tags = [], actions = [] } = {}) {
       quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(quota.bytes.bytes) }), "", "gauge"),
     ],
     actions,
-    tabs: [tab(t("Objects"), "bucket"), tab(t("Settings"), "settings")],
+    tabs: [
+      tab(t("Objects"), "bucket"),
+      tab(t("Deleted"), "deleted"),
+      tab(t("Access"), "bucket-access"),
+      tab(t("Lifecycle"), "lifecycle"),
+      tab(t("Events"), "bucket-events"),
+      tab(t("Settings"), "settings"),
+    ],
   });
 }

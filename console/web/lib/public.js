@@ -124,7 +124,7 @@ export function publicTable(rules, isForAll) {
   const columns = [
     isForAll && {
       name: t("Bucket"),
-      cell: ({ bucket }) => link(bucket, place("settings", [bucket])),
+      cell: ({ bucket }) => link(bucket, place("bucket-access", [bucket])),
     },
     {
       name: t("Prefix"),

@@ -43,10 +43,7 @@ const SHOWN_WITH_ACTION = 15000;
 const closer = (box) =>
   h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, icon("close"));
 
-/**
- * Says what happened, at the lower right. `action` is `[text, task]`. A toast waits while the pointer or the focus is on
- * it.
- */
+/** Says what happened, at the lower right. `action` is `[text, task]`. It waits while it has pointer or focus. */
 export function notice(text, action) {
   const box = h("div", { class: "toast" }, icon("done"), h("span", null, text));
   if (action) {
@@ -183,10 +180,12 @@ export function tableRow(columns, row, rowProperties) {
 
 /**
  * Makes a table. Columns are `{name, cell(row), align?, from?, kind?}`; `from` is the width of the screen from which
- * the column is shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`).
+ * the column is shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`). `head` replaces the name.
  */
 export function table(caption, columns, rows, rowProperties) {
-  const heads = columns.map((column) => h("th", { scope: "col", class: styleOf(column) }, column.head ?? column.name));
+  const heads = columns.map((column) =>
+    h("th", { scope: "col", class: styleOf(column), ...column.headProperties }, column.head ?? column.name),
+  );
   const body = rows.map((row) => tableRow(columns, row, rowProperties));
   return h(
     "div",

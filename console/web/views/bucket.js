@@ -1,15 +1,20 @@
-// The objects of a bucket: prefixes, pages, selection, upload, deletion with undo.
+// The objects of a bucket, now or at an earlier moment: folders, selection, upload, deletion with undo, restoration.
 
-import { api, bucketPath, encodeKey } from "../lib/api.js";
+import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { chosen, dropped } from "../lib/files.js";
 import { bucketHead } from "../lib/heads.js";
 import { icon, mark } from "../lib/icons.js";
+import { drawInterrupted } from "../lib/interrupted.js";
 import { createShares } from "../lib/links.js";
-import { draw, go, place } from "../lib/navigation.js";
-import { contentPath, crumbs, undelete } from "../lib/objects.js";
+import { chooseColumns, comparison, hiddenColumns, presentState, readAll, sorted } from "../lib/listing.js";
+import { openMenu, openMenuBelow } from "../lib/menu.js";
+import { go, place } from "../lib/navigation.js";
+import { contentPath, crumbs } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
+import { chooseMoment, momentButton, pastBanner, previewRestore } from "../lib/past.js";
 import { publicMark } from "../lib/public.js";
+import { removeAll } from "../lib/removal.js";
 import { section } from "../lib/sections.js";
 import { mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
@@ -18,13 +23,9 @@ import {
   bar,
   button,
   commands,
-  confirmed,
   emptyBox,
   field,
   link,
-  notice,
-  noticeError,
-  noticeProblem,
   quoted,
   searchField,
   sizeCell,
@@ -34,46 +35,13 @@ import {
   timeCell,
 } from "../lib/ui.js";
 import { showUploads } from "../lib/upload-sheet.js";
-import { add, discard, ofBatch, unfinished, whenUploaded } from "../lib/uploads.js";
+import { add, whenUploaded } from "../lib/uploads.js";
 
 const PAGE = 500;
 const SECTION = 100;
 // Browsers ask before they save many files.
 const AT_ONCE_MAX = 50;
 const BETWEEN_DOWNLOADS = 300;
-
-async function removeAll(bucket, keys, isVersioned) {
-  const text = isVersioned
-    ? t("Old versions are kept, so this can be undone.")
-    : t("The bucket keeps no versions: this cannot be undone.");
-  const title = plural(keys.length, "Delete {n} object", "Delete {n} objects");
-  if (!isVersioned && !(await confirmed({ title, text, action: title }))) return;
-  const removed = [];
-  let failure = null;
-  const rest = [...keys];
-  await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      for (let key = rest.shift(); key !== undefined && !failure; key = rest.shift()) {
-        try {
-          await api.remove(bucketPath(bucket, "object", encodeKey(key)));
-          removed.push(key);
-        } catch (error) {
-          if (error.status !== 404) failure = error;
-        }
-      }
-    }),
-  );
-  if (failure) noticeError(failure);
-  const undo = async () => {
-    for (const key of removed) await undelete(bucket, key).catch(noticeError);
-    draw();
-  };
-  notice(
-    plural(removed.length, "{n} object deleted.", "{n} objects deleted."),
-    isVersioned && removed.length > 0 ? [t("Undo"), undo] : undefined,
-  );
-  draw();
-}
 
 async function downloadAll(bucket, keys) {
   for (const key of keys) {
@@ -92,113 +60,47 @@ async function newFolder(bucket, prefix) {
   });
 }
 
-function unfinishedBox(bucket, entries, changed) {
-  const mine = entries.filter((entry) => entry.bucket === bucket);
-  if (mine.length === 0) return null;
-  const other = () => noticeProblem(t("This is another file: size and date differ."));
-  const fileRow = (entry) => {
-    const input = h("input", {
-      type: "file",
-      class: "hidden",
-      "aria-label": t("Choose {name} again", { name: entry.name }),
-      onchange: () => {
-        const [file] = input.files;
-        if (file && file.size === entry.size && file.lastModified === entry.modified)
-          add(bucket, [{ file, key: entry.key }], { id: entry.id }).then(changed);
-        else other();
-      },
-    });
-    return h(
-      "li",
-      null,
-      h("span", null, entry.key, " ", h("span", { class: "muted" }, size(entry.size))),
-      input,
-      button(t("Choose the file again"), () => input.click(), "link"),
-      button(t("Discard"), () => discard(entry).then(changed), "link"),
-    );
-  };
-  // One click for all files of a folder: what has arrived is not sent again.
-  const batchRow = (batch) => {
-    const names = batch.keys.map((key) => key.slice(batch.prefix.length));
-    const folder = names.every((name) => name.includes("/")) ? names[0].split("/")[0] : "";
-    const input = h("input", {
-      type: "file",
-      class: "hidden",
-      webkitdirectory: Boolean(folder),
-      multiple: !folder,
-      "aria-label": folder ? t("Choose {name} again", { name: folder }) : t("Choose the files again"),
-      onchange: () => {
-        const files = ofBatch(batch, chosen(input, batch.prefix));
-        if (files.length > 0) add(bucket, files, { prefix: batch.prefix }).then(changed);
-        else noticeProblem(t("None of these files is missing here."));
-      },
-    });
-    const missing = t("{left} of {n} files are missing", { left: count(batch.left), n: count(batch.keys.length) });
-    return h(
-      "li",
-      null,
-      h("span", null, batch.prefix, folder && `${folder}/`, " ", h("span", { class: "muted" }, missing)),
-      input,
-      button(folder ? t("Choose the folder again") : t("Choose the files again"), () => input.click(), "link"),
-      button(t("Discard"), () => discard(batch).then(changed), "link"),
-    );
-  };
-  return h(
-    "div",
-    { class: "problem interrupted" },
-    h(
-      "p",
-      null,
-      plural(
-        mine.length,
-        "{n} upload was interrupted. Choose the file again to continue it.",
-        "{n} uploads were interrupted. Choose the files again to continue them.",
-      ),
-    ),
-    h(
-      "ul",
-      null,
-      mine.map((entry) => (entry.keys ? batchRow(entry) : fileRow(entry))),
-    ),
-  );
-}
-
 export async function show(view, { parts: [bucket], parameters }) {
   const prefix = parameters.get("prefix") ?? "";
+  const at = parameters.get("at") ?? undefined;
+  const order = parameters.get("sort") ?? "name";
+  const isDescending = parameters.get("order") === "desc";
+  const isPast = at !== undefined;
+  const mayChange = mayStore() && !isPast;
   const info = await api.get(bucketPath(bucket));
   const isVersioned = info.versioning === "Enabled";
+  const hasPast = info.versioning !== "Unversioned";
   const interrupted = h("div");
-  const drawInterrupted = async () => fill(interrupted, unfinishedBox(bucket, await unfinished(), drawInterrupted));
-  const selected = new Set();
+  const preview = h("div", { class: "restore-place" });
+  // Selected rows by an id that tells an object from a folder of the same name.
+  const selected = new Map();
   const selection = h("div", { class: "selection", role: "group", "aria-label": t("Selection") });
+  const idOf = (row) => (row.key === undefined ? `f${row.prefix}` : `o${row.key}`);
+  const chosenKeys = () => [...selected.values()].filter((row) => row.key !== undefined).map((row) => row.key);
+  const chosenFolders = () => [...selected.values()].filter((row) => row.key === undefined).map((row) => row.prefix);
 
-  const files = h("input", {
-    type: "file",
-    multiple: true,
-    class: "hidden",
-    tabindex: "-1",
-    "aria-label": t("Files to upload"),
-    onchange: () => {
-      upload(chosen(files, prefix));
-      files.value = "";
-    },
-  });
-  const folder = h("input", {
-    type: "file",
-    webkitdirectory: true,
-    class: "hidden",
-    tabindex: "-1",
-    "aria-label": t("Folder to upload"),
-    onchange: () => {
-      upload(chosen(folder, prefix));
-      folder.value = "";
-    },
-  });
+  const fileInput = (label, isFolder) => {
+    const input = h("input", {
+      type: "file",
+      multiple: !isFolder,
+      webkitdirectory: isFolder,
+      class: "hidden",
+      tabindex: "-1",
+      "aria-label": label,
+      onchange: () => {
+        upload(chosen(input, prefix));
+        input.value = "";
+      },
+    });
+    return input;
+  };
+  const files = fileInput(t("Files to upload"), false);
+  const folder = fileInput(t("Folder to upload"), true);
 
   async function upload(list) {
     if (list.length === 0) return;
     await add(bucket, list, { ifAbsent: !overwrite.checked, prefix });
-    await drawInterrupted();
+    await drawInterrupted(interrupted, bucket);
   }
   const overwrite = h("input", { type: "checkbox" });
   const filter = h("input", {
@@ -208,37 +110,65 @@ export async function show(view, { parts: [bucket], parameters }) {
     value: "",
   });
   filter.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && filter.value) go("bucket", [bucket], { prefix: prefix + filter.value });
+    if (event.key === "Enter" && filter.value) go("bucket", [bucket], { prefix: prefix + filter.value, at });
   });
 
+  const remove = (keys, prefixes) => removeAll(bucket, { keys, prefixes }, isVersioned);
+  const share = (keys) => createShares(bucket, keys).then((made) => made && markShared());
+
+  function setSelected(row, isSelected) {
+    if (isSelected) selected.set(idOf(row), row);
+    else selected.delete(idOf(row));
+  }
+
   // Changes the boxes in place: to draw thousands of rows again would take long.
-  function selectShown(isSelected) {
-    for (const row of list.rows)
-      if (row.key !== undefined) isSelected ? selected.add(row.key) : selected.delete(row.key);
+  function showSelection() {
     for (const box of listPlace.querySelectorAll("tbody input[type=checkbox]")) {
-      box.checked = isSelected;
-      box.closest("tr").setAttribute("aria-selected", String(isSelected));
+      box.checked = selected.has(box.dataset.id);
+      box.closest("tr").setAttribute("aria-selected", String(box.checked));
     }
     const all = listPlace.querySelector("thead input");
-    if (all) all.checked = isSelected;
+    if (all) {
+      all.checked = selected.size > 0 && selected.size === list.rows.length;
+      all.indeterminate = selected.size > 0 && !all.checked;
+    }
     drawSelection();
   }
 
+  function selectShown(isSelected) {
+    for (const row of list.rows) setSelected(row, isSelected);
+    showSelection();
+  }
+
   function drawSelection() {
-    const keys = [...selected];
+    const keys = chosenKeys();
+    const folders = chosenFolders();
+    const bytes = [...selected.values()].reduce((sum, row) => sum + (row.size ?? 0), 0);
     fill(
       selection,
-      keys.length > 0 && [
-        h("span", { class: "muted" }, plural(keys.length, "{n} selected", "{n} selected")),
-        keys.length <= AT_ONCE_MAX && [
-          button(t("Download"), () => downloadAll(bucket, keys)),
-          button(t("Share"), () => createShares(bucket, keys).then((made) => made && markShared())),
-        ],
-        button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
-        button(t("Clear"), () => selectShown(false), "quiet"),
+      selected.size > 0 && [
+        h("b", null, plural(selected.size, "{n} selected", "{n} selected")),
+        h(
+          "span",
+          { class: "muted" },
+          folders.length === 0
+            ? size(bytes)
+            : plural(folders.length, "{n} folder with all in it", "{n} folders with all in them"),
+        ),
+        folders.length === 0 &&
+          keys.length <= AT_ONCE_MAX && [
+            button([icon("download"), t("Download")], () => downloadAll(bucket, keys)),
+            button([icon("link"), t("Share")], () => share(keys)),
+          ],
+        folders.length === 1 &&
+          keys.length === 0 &&
+          hasPast &&
+          button([icon("past"), t("Restore to a moment")], () => chooseMoment(bucket, folders[0])),
+        button([icon("trash"), t("Delete")], () => remove(keys, folders), "danger"),
+        button([icon("close"), t("Clear")], () => selectShown(false)),
       ],
     );
-    selection.hidden = keys.length === 0;
+    selection.hidden = selected.size === 0;
   }
 
   // The list does not know links, so they are marked when they have been read: those of the latest thousand.
@@ -248,7 +178,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       for (const { key } of (await api.get("/api/v1/shares", { bucket, status: "active", limit: 1000 })).shares)
         shared.add(key);
       for (const place of listPlace.querySelectorAll("[data-key]"))
-        fill(place, shared.has(place.dataset.key) && tag(t("shared")));
+        fill(place, shared.has(place.dataset.key) && tag(t("shared"), "good", "link"));
     } catch {
       // The objects are there without marks, too.
     }
@@ -260,62 +190,104 @@ export async function show(view, { parts: [bucket], parameters }) {
       h(
         "span",
         { class: "tag", title: date(row.retention.retain_until) },
+        icon("lock"),
         t("locked until {date}", { date: day(row.retention.retain_until) }),
       ),
-    row.legal_hold && tag(t("legal hold"), "warn"),
-    h("span", { "data-key": row.key }, shared.has(row.key) && tag(t("shared"))),
+    row.legal_hold && tag(t("legal hold"), "warn", "lock"),
+    !isPast && h("span", { "data-key": row.key }, shared.has(row.key) && tag(t("shared"), "good", "link")),
   ];
 
-  function rowOf(row) {
-    if (row.prefix !== undefined) {
-      const name = row.prefix.slice(prefix.length);
-      return {
-        ...row,
-        name,
-        cell: () =>
-          h(
-            "div",
-            { class: "name" },
-            mark("folder"),
-            link(name, place("bucket", [bucket], { prefix: row.prefix }), { class: "folder" }),
-          ),
-      };
-    }
-    const name = row.key.slice(prefix.length);
-    return {
-      ...row,
-      name,
-      cell: () =>
-        h(
+  const nameOf = (row) => (row.key ?? row.prefix).slice(prefix.length);
+  const hrefOf = (row) =>
+    row.key === undefined
+      ? place("bucket", [bucket], { prefix: row.prefix, at })
+      : place("object", [bucket, row.key], { at });
+  const nameCell = (row) =>
+    row.key === undefined
+      ? h("div", { class: "name" }, mark("folder"), link(nameOf(row), hrefOf(row), { class: "folder" }))
+      : h(
           "div",
           { class: "name" },
           mark(row.content_type),
-          h("span", null, link(name || "∅", place("object", [bucket, row.key])), tagsOf(row)),
-        ),
-    };
-  }
+          h("span", null, link(nameOf(row) || "∅", hrefOf(row)), tagsOf(row)),
+        );
 
+  // What can be done with a row, for its button and the right mouse button.
+  const actionsOf = (row) => {
+    const open = {
+      text: t("Open"),
+      sign: row.key === undefined ? "folder" : "file",
+      key: "Enter",
+      task: () => {
+        location.hash = hrefOf(row);
+      },
+    };
+    if (row.key === undefined)
+      return [
+        open,
+        hasPast && {
+          text: t("Restore to a moment"),
+          sign: "past",
+          task: () => chooseMoment(bucket, row.prefix),
+        },
+        null,
+        {
+          text: t("Delete folder"),
+          sign: "trash",
+          key: t("Del"),
+          isDangerous: true,
+          task: () => remove([], [row.prefix]),
+        },
+      ];
+    return [
+      open,
+      { text: t("Download"), sign: "download", task: () => downloadAll(bucket, [row.key]) },
+      { text: t("Share"), sign: "link", task: () => share([row.key]) },
+      null,
+      { text: t("Delete"), sign: "trash", key: t("Del"), isDangerous: true, task: () => remove([row.key], []) },
+    ];
+  };
+
+  let lastBox = null;
   const check = (row) =>
-    row.key !== undefined &&
-    mayStore() &&
+    mayChange &&
     h("input", {
       type: "checkbox",
-      checked: selected.has(row.key),
-      "aria-label": t("Select {name}", { name: row.key }),
-      onchange: (event) => {
-        if (event.target.checked) selected.add(row.key);
-        else selected.delete(row.key);
-        event.target.closest("tr").setAttribute("aria-selected", String(event.target.checked));
-        drawSelection();
+      checked: selected.has(idOf(row)),
+      "data-id": idOf(row),
+      "aria-label": t("Select {name}", { name: row.key ?? row.prefix }),
+      onclick: (event) => {
+        const { checked } = event.target;
+        setSelected(row, checked);
+        // With Shift, all rows between have the same state.
+        if (event.shiftKey && lastBox) {
+          const [from, to] = [list.rows.indexOf(lastBox), list.rows.indexOf(row)].sort((a, b) => a - b);
+          for (const between of list.rows.slice(Math.max(from, 0), to + 1)) setSelected(between, checked);
+        }
+        lastBox = row;
+        showSelection();
       },
     });
   const checkAll =
-    mayStore() &&
+    mayChange &&
     h("input", {
       type: "checkbox",
       "aria-label": t("Select all shown"),
       onchange: (event) => selectShown(event.target.checked),
     });
+  const sorter = (id, name) => {
+    const isCurrent = order === id;
+    const turned = isCurrent && !isDescending;
+    const made = button([name, isCurrent && icon(isDescending ? "down" : "up")], () =>
+      go("bucket", [bucket], { prefix, at, sort: id === "name" && !turned ? "" : id, order: turned ? "desc" : "" }),
+    );
+    return made;
+  };
+  const sortOf = (id) => (order === id ? { "aria-sort": isDescending ? "descending" : "ascending" } : {});
+  const ofObject = (show) => (row) => (row.key === undefined ? "" : show(row));
+  const hidden = hiddenColumns();
+  const isShown = (id) => !hidden.has(id);
+  let stateOf = () => "";
   const columns = [
     {
       name: t("Selection"),
@@ -323,37 +295,63 @@ export async function show(view, { parts: [bucket], parameters }) {
       head: checkAll || h("span", { class: "hidden" }, t("Selection")),
       cell: check,
     },
-    { name: t("Name"), cell: (row) => row.cell() },
-    { name: t("Size"), align: "end", cell: (row) => (row.key === undefined ? "–" : sizeCell(row.size)) },
+    { name: t("Name"), head: sorter("name", t("Name")), headProperties: sortOf("name"), cell: nameCell },
     {
-      name: t("Modified"),
-      kind: "quiet",
-      from: "medium",
-      cell: (row) => (row.key === undefined ? "" : timeCell(row.last_modified)),
+      name: t("Size"),
+      head: sorter("size", isPast ? t("Size then") : t("Size")),
+      headProperties: sortOf("size"),
+      align: "end",
+      cell: (row) => (row.key === undefined ? "–" : sizeCell(row.size)),
     },
-    {
+    isShown("type") && {
       name: t("Type"),
       kind: "quiet",
       from: "wide",
-      cell: (row) => (row.key === undefined ? t("prefix") : row.content_type),
+      cell: (row) => (row.key === undefined ? t("Folder") : row.content_type),
     },
-    {
-      name: t("Download"),
-      kind: "box",
-      head: h("span", { class: "hidden" }, t("Download")),
-      align: "end",
+    isShown("modified") && {
+      name: t("Modified"),
+      head: sorter("modified", t("Modified")),
+      headProperties: sortOf("modified"),
+      kind: "quiet",
       from: "medium",
-      cell: (row) =>
-        row.key !== undefined &&
-        mayStore() &&
-        link(icon("download"), contentPath(bucket, row.key), {
-          download: "",
-          "aria-label": t("Download {name}", { name: row.key }),
-          title: t("Download"),
-        }),
+      cell: ofObject((row) => timeCell(row.last_modified)),
     },
-  ];
+    isPast && { name: t("Compared with now"), cell: (row) => comparison(stateOf(row)) },
+    mayChange && {
+      name: t("Actions"),
+      head: h("span", { class: "hidden" }, t("Actions")),
+      kind: "tools",
+      align: "end",
+      cell: (row) => [
+        row.key !== undefined &&
+          link(icon("download"), contentPath(bucket, row.key), {
+            class: "from-medium",
+            download: "",
+            "aria-label": t("Download {name}", { name: row.key }),
+            title: t("Download"),
+          }),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "icon",
+            "aria-label": t("Actions for {name}", { name: row.key ?? row.prefix }),
+            "aria-haspopup": "menu",
+            onclick: (event) =>
+              openMenuBelow(event.currentTarget, t("Actions for {name}", { name: nameOf(row) }), actionsOf(row)),
+          },
+          icon("more"),
+        ),
+      ],
+    },
+  ].filter(Boolean);
 
+  const marked = (row) => ({
+    "aria-rowindex": row.index,
+    "aria-selected": selected.has(idOf(row)) ? "true" : undefined,
+    "data-row": row.index,
+  });
   const grown = (element, rows) => {
     const whole = element.querySelector("table");
     // What is far from the screen is not drawn at first: the layout of a table takes time for each row.
@@ -367,16 +365,12 @@ export async function show(view, { parts: [bucket], parameters }) {
     whole.setAttribute("aria-rowcount", list.rows.length + 1);
     return element;
   };
-  const marked = (row) => ({
-    "aria-rowindex": row.index,
-    "aria-selected": row.key !== undefined && selected.has(row.key) ? "true" : undefined,
-  });
 
   const listPlace = h("div");
   const openTag = h("span");
   const head = bucketHead(info, "bucket", {
     tags: openTag,
-    actions: mayStore() && [
+    actions: mayChange && [
       button([icon("folder"), t("Upload folder")], () => folder.click()),
       button([icon("upload"), t("Upload files")], () => files.click(), "main"),
       files,
@@ -388,14 +382,32 @@ export async function show(view, { parts: [bucket], parameters }) {
     h(
       "span",
       { class: "end" },
-      mayStore() && h("label", { class: "check" }, overwrite, t("Replace existing objects")),
-      mayStore() && button([icon("folder-plus"), t("New folder")], () => newFolder(bucket, prefix)),
+      mayChange && h("label", { class: "check" }, overwrite, t("Replace existing objects")),
+      hasPast && !isPast && momentButton(bucket, prefix),
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-label": t("Columns"),
+          title: t("Columns"),
+          onclick: () =>
+            chooseColumns([
+              ["type", t("Type")],
+              ["modified", t("Modified")],
+            ]),
+        },
+        icon("columns"),
+      ),
+      mayChange && button([icon("folder-plus"), t("New folder")], () => newFolder(bucket, prefix)),
     ),
   );
-  const cli = [
-    `cairn object ls ${quoted(`${bucket}/${prefix}`)}`,
-    `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`,
-  ];
+  const where = quoted(`${bucket}/${prefix}`);
+  const cli = isPast
+    ? [
+        `cairn object ls ${where} --at ${at}`,
+        `cairn bucket restore ${quoted(bucket)} --at ${at}${prefix ? ` --prefix ${quoted(prefix)}` : ""} --dry-run`,
+      ]
+    : [`cairn object ls ${where}`, `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`];
   const total = t("{objects} objects · {size}, exact", {
     objects: count(info.usage.objects),
     size: size(info.usage.bytes),
@@ -404,65 +416,86 @@ export async function show(view, { parts: [bucket], parameters }) {
   fill(
     view,
     head,
-    tools,
+    isPast ? pastBanner(bucket, prefix, at, preview) : tools,
     interrupted,
     h(
       "div",
       { class: "path" },
-      h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix)),
-      h("span", { class: "muted small" }, total),
+      h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix, undefined, at)),
+      h("span", { class: "muted small" }, isPast ? "" : total),
     ),
-    selection,
-    listPlace,
+    h("div", { class: isPast ? "columns" : "" }, h("div", null, selection, listPlace), isPast && preview),
     commands(...cli),
   );
 
+  const read = async (cursor, limit = PAGE) => {
+    const page = await api.get(bucketPath(bucket, "objects"), {
+      prefix,
+      delimiter: "/",
+      limit,
+      continuation_token: cursor,
+      at,
+    });
+    return {
+      rows: [...page.common_prefixes.map((found) => ({ prefix: found })), ...page.objects],
+      next: page.next_continuation_token,
+    };
+  };
+  const numbered = (rows, before) => rows.map((row, index) => ({ ...row, index: before + index }));
   const list = pages(listPlace, {
     automatic: true,
     load: async (cursor) => {
-      const page = await api.get(bucketPath(bucket, "objects"), {
-        prefix,
-        delimiter: "/",
-        limit: PAGE,
-        continuation_token: cursor,
-      });
-      const rows = [...page.common_prefixes.map((found) => ({ prefix: found })), ...page.objects];
-      const before = list.rows.length + 2;
-      return {
-        rows: rows.map((row, index) => ({ ...rowOf(row), index: before + index })),
-        next: page.next_continuation_token,
-      };
+      if (isPast && cursor === undefined) stateOf = await presentState(bucket, prefix);
+      if (order !== "name" || isDescending)
+        return { rows: numbered(sorted(await readAll(read), order, isDescending), 2), next: null };
+      const page = await read(cursor);
+      return { rows: numbered(page.rows, list.rows.length + 2), next: page.next };
     },
     draw: (rows) => grown(table(t("Objects in {name}", { name: `${bucket}/${prefix}` }), columns, []), [...rows]),
     grow: grown,
-    empty: () =>
-      emptyBox(
+    empty: () => {
+      if (isPast) return emptyBox(t("There was nothing here at that moment."));
+      return emptyBox(
         prefix ? t("Nothing begins with this prefix.") : t("No objects yet. Drop files here or upload."),
-        mayStore() && button(t("Upload files"), () => files.click(), "main"),
-      ),
+        mayStore() && button([icon("upload"), t("Upload files")], () => files.click(), "main"),
+      );
+    },
   });
 
   // The whole view takes drops.
   view.dataset.drop = t("Drop to upload to {name}", { name: `${bucket}/${prefix}` });
   const over = (event) => {
-    if (!mayStore() || ![...event.dataTransfer.types].includes("Files")) return;
+    if (!mayChange || ![...event.dataTransfer.types].includes("Files")) return;
     event.preventDefault();
     view.classList.add("drop");
   };
   view.addEventListener("dragover", over);
   view.addEventListener("dragleave", (event) => event.target === view && view.classList.remove("drop"));
   view.addEventListener("drop", async (event) => {
-    if (!mayStore()) return;
+    if (!mayChange) return;
     event.preventDefault();
     view.classList.remove("drop");
     upload(await dropped(event.dataTransfer, prefix));
+  });
+  const rowOf = (element) => {
+    const index = element.closest("tbody tr[data-row]")?.dataset.row;
+    return index === undefined ? undefined : list.rows[Number(index) - 2];
+  };
+  listPlace.addEventListener("contextmenu", (event) => {
+    const row = mayChange && rowOf(event.target);
+    // Links keep the browser's own menu for new tabs when Shift is held.
+    if (!row || event.shiftKey) return;
+    event.preventDefault();
+    const { left, bottom } = event.target.getBoundingClientRect();
+    const point = event.clientX > 0 ? { x: event.clientX, y: event.clientY } : { x: left, y: bottom };
+    openMenu(point, t("Actions for {name}", { name: nameOf(row) }), actionsOf(row));
   });
   const keys = (event) => {
     if (
       event.ctrlKey ||
       event.altKey ||
       event.metaKey ||
-      event.target.closest("input:not([type=checkbox]), textarea, select, dialog")
+      event.target.closest("input:not([type=checkbox]), textarea, select, dialog, [role=menu]")
     )
       return;
     const row = event.target.closest("tbody tr");
@@ -474,21 +507,22 @@ export async function show(view, { parts: [bucket], parameters }) {
       }[event.key];
     if (to) (to.querySelector("input") ?? to.querySelector("a"))?.focus();
     else if (row && event.key === "Enter" && event.target.matches("input")) row.querySelector("a").click();
-    else if (event.key === "Delete" && row && selected.size > 0 && mayStore())
-      removeAll(bucket, [...selected], isVersioned);
+    else if (event.key === "Delete" && row && selected.size > 0 && mayChange) remove(chosenKeys(), chosenFolders());
+    else if (event.key === "Escape" && selected.size > 0) selectShown(false);
     else return;
     event.preventDefault();
   };
   addEventListener("keydown", keys);
   let timer;
-  whenUploaded((where, key) => {
-    if (where !== bucket || !key.startsWith(prefix)) return;
+  whenUploaded((target, key) => {
+    if (target !== bucket || !key.startsWith(prefix) || isPast) return;
     clearTimeout(timer);
     timer = setTimeout(() => selected.size === 0 && list.reload(), 500);
   });
   showUploads();
-  await Promise.all([list.ready, drawInterrupted()]);
-  markShared();
+  await Promise.all([list.ready, isPast || drawInterrupted(interrupted, bucket)]);
+  if (isPast && parameters.get("restore")) previewRestore(preview, bucket, at, prefix);
+  if (!isPast) markShared();
   // The objects are there without this mark, too.
   publicMark(bucket, prefix).then(
     (made) => fill(openTag, made),

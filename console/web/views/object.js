@@ -9,9 +9,10 @@ import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../
 import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { mayStore } from "../lib/session.js";
-import { exactSize, size, t } from "../lib/text.js";
+import { date, exactSize, size, t } from "../lib/text.js";
 import {
   ask,
+  banner,
   bar,
   button,
   card,
@@ -220,16 +221,20 @@ function versionTable(bucket, key, versions, isVersioned, hasLock) {
   );
 }
 
-export async function show(view, { parts: [bucket, key] }) {
+export async function show(view, { parts: [bucket, key], parameters }) {
+  const at = parameters.get("at") ?? undefined;
+  const mayChange = mayStore() && !at;
   const slash = key.lastIndexOf("/") + 1;
   const [info, versions] = await Promise.all([api.get(bucketPath(bucket)), versionsOf(bucket, key)]);
   const isVersioned = info.versioning !== "Unversioned";
   let record = null;
   try {
-    record = await api.get(bucketPath(bucket, "object", encodeKey(key)));
+    record = await api.get(bucketPath(bucket, "object", encodeKey(key)), { at });
   } catch (error) {
     if (error.status !== 404 || versions.length === 0) throw error;
   }
+  // What was current at an earlier moment is an old version now.
+  const then = at && record?.version_id;
   const checked = h("div");
   const shown = h("div");
   const linksPlace = h("div");
@@ -264,7 +269,7 @@ export async function show(view, { parts: [bucket, key] }) {
     }
   };
   const actions =
-    record && mayStore()
+    record && mayChange
       ? [
           button(t("Embed"), async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks()),
           button(t("Copy"), () => copy(bucket, key, false)),
@@ -291,7 +296,7 @@ export async function show(view, { parts: [bucket, key] }) {
   fill(
     view,
     viewHead(key.slice(slash) || "∅", {
-      path: [link(t("Buckets"), place("buckets")), " / ", crumbs(bucket, key.slice(0, slash))],
+      path: [link(t("Buckets"), place("buckets")), " / ", crumbs(bucket, key.slice(0, slash), undefined, at)],
       sign: record ? kindOf(record.content_type) : "file",
       stone: stoneOf(bucket),
       tags: [
@@ -302,11 +307,24 @@ export async function show(view, { parts: [bucket, key] }) {
       note: record ? size(record.size) : "",
       actions: record &&
         mayStore() && [
-          button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
-          button([icon("arrow"), t("Move")], () => copy(bucket, key, true)),
-          link([icon("download"), t("Download")], contentPath(bucket, key), { class: "button main", download: "" }),
+          !at && button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
+          !at && button([icon("arrow"), t("Move")], () => copy(bucket, key, true)),
+          link([icon("download"), t("Download")], contentPath(bucket, key, then), {
+            class: "button main",
+            download: "",
+          }),
         ],
     }),
+    at &&
+      banner(
+        "past",
+        [
+          h("b", null, t("{name} as it was on {date}.", { name: key.slice(slash), date: date(at) })),
+          " ",
+          t("Read-only."),
+        ],
+        link(t("Back to now"), place("object", [bucket, key]), { class: "button" }),
+      ),
     actions.length > 0 && bar(actions),
     h(
       "div",
@@ -315,9 +333,10 @@ export async function show(view, { parts: [bucket, key] }) {
         "div",
         null,
         h("div", null, checked, shown),
-        (isVersioned || versions.length > 1) &&
+        !at &&
+          (isVersioned || versions.length > 1) &&
           card(t("Versions"), null, versionTable(bucket, key, versions, isVersioned, info.object_lock)),
-        card(t("Links"), null, linksPlace),
+        !at && card(t("Links"), null, linksPlace),
       ),
       record &&
         h(
@@ -347,10 +366,10 @@ export async function show(view, { parts: [bucket, key] }) {
       ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
     ),
   );
-  drawLinks();
+  if (!at) drawLinks();
   if (record && mayStore()) {
     try {
-      const made = await preview(bucket, key, record);
+      const made = await preview(bucket, key, record, then);
       if (made) fill(shown, h("div", { class: "preview" }, made));
     } catch (error) {
       fill(shown, errorBox(error));

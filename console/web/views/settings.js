@@ -1,31 +1,15 @@
-// Settings of a bucket: versions, quota, locks, lifecycle, public access, CORS, deletion.
+// Settings of a bucket: versions, quota, locks, CORS, deletion.
 
 import { api, bucketPath } from "../lib/api.js";
 import { removeBucket } from "../lib/buckets.js";
 import { corsCommands, corsSection } from "../lib/cors.js";
 import { fill, h } from "../lib/dom.js";
-import { describe } from "../lib/errors.js";
 import { bucketHead } from "../lib/heads.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
-import { draw, go, place } from "../lib/navigation.js";
-import { allPublic, publicCommands, publicSection } from "../lib/public.js";
+import { draw, go } from "../lib/navigation.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
-import {
-  ask,
-  button,
-  commands,
-  confirmed,
-  emptyBox,
-  facts,
-  field,
-  link,
-  noticeError,
-  quoted,
-  table,
-  tag,
-  timeCell,
-} from "../lib/ui.js";
+import { ask, button, commands, confirmed, facts, field, noticeError, quoted, timeCell } from "../lib/ui.js";
 
 const GB = 1_000_000_000;
 
@@ -57,184 +41,10 @@ async function setQuota(info) {
   })) && draw();
 }
 
-const tagText = ({ key, value }) => `${key.replaceAll("=", "%3D")}=${value}`;
-
-async function editRule(bucket, rule) {
-  const number = (value) => h("input", { type: "number", min: 1, max: 36500, value: value ?? "" });
-  const prefix = h("input", { type: "text", value: rule?.prefix ?? "", spellcheck: "false" });
-  // A key may have an equals sign, but no tag has a percent sign.
-  const tagLines = (rule?.tags ?? []).map(tagText).join("\n");
-  const tags = h("textarea", { rows: 2, spellcheck: "false", value: tagLines });
-  const tagOf = (line) => {
-    const [key, ...value] = line.split("=");
-    return { key: key.replaceAll("%3D", "="), value: value.join("=") };
-  };
-  const expiration = number(rule?.expiration);
-  const old = number(rule?.noncurrent_version_expiration);
-  // 0 is what a rule without it has.
-  const newer = number(rule?.newer_noncurrent_versions || undefined);
-  const uploads = number(rule?.abort_incomplete_multipart_upload);
-  const markers = h("input", { type: "checkbox", checked: rule?.expired_delete_markers ?? false });
-  const enabled = h("input", { type: "checkbox", checked: rule?.enabled ?? true });
-  const value = (input) => (input.value === "" ? undefined : Number(input.value));
-  const body = () => ({
-    prefix: prefix.value,
-    tags: tags.value
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map(tagOf),
-    expiration: value(expiration),
-    noncurrent_version_expiration: value(old),
-    newer_noncurrent_versions: value(newer),
-    expired_delete_markers: markers.checked || undefined,
-    abort_incomplete_multipart_upload: value(uploads),
-    enabled: enabled.checked,
-  });
-  const shown = h("div", { "aria-live": "polite" });
-  const preview = async () => {
-    fill(shown, h("p", { class: "muted" }, t("Looking…")));
-    try {
-      const found = await api.post(bucketPath(bucket, "lifecycle", "preview"), body());
-      fill(
-        shown,
-        h(
-          "div",
-          { class: "problem plain" },
-          h(
-            "p",
-            null,
-            t(
-              "Now it would remove {objects} objects ({bytes}), {versions} old versions ({oldBytes}) and {markers} delete markers.",
-              {
-                objects: count(found.current_objects),
-                bytes: size(found.current_bytes),
-                versions: count(found.noncurrent_versions),
-                oldBytes: size(found.noncurrent_bytes),
-                markers: count(found.delete_markers),
-              },
-            ),
-          ),
-          found.multipart_uploads > 0 &&
-            h(
-              "p",
-              null,
-              t("It would abort {uploads} unfinished uploads ({bytes}).", {
-                uploads: count(found.multipart_uploads),
-                bytes: size(found.multipart_bytes),
-              }),
-            ),
-          found.sample.length > 0 &&
-            h(
-              "ul",
-              { class: "small" },
-              found.sample.slice(0, 5).map((entry) => h("li", null, entry.key)),
-            ),
-        ),
-      );
-    } catch (error) {
-      fill(shown, h("p", { class: "bad" }, describe(error)));
-    }
-  };
-  (await ask({
-    title: rule ? t("Change rule") : t("Create rule"),
-    action: rule ? t("Save") : t("Create rule"),
-    content: [
-      field(t("Prefix"), prefix, t("Empty: all objects.")),
-      field(
-        t("Tags"),
-        tags,
-        t("Only objects that have all of these tags: key=value, one in each line. Empty: with any tags."),
-      ),
-      field(t("Remove objects after days"), expiration),
-      field(t("Remove old versions after days"), old),
-      field(t("Keep this many old versions"), newer),
-      field(t("Abort unfinished uploads after days"), uploads),
-      h("label", { class: "check" }, markers, t("Remove delete markers without versions")),
-      h("label", { class: "check" }, enabled, t("Enabled")),
-      button(t("Preview"), preview),
-      shown,
-    ],
-    submit: () =>
-      rule
-        ? api.put(bucketPath(bucket, "lifecycle", rule.id), body())
-        : api.post(bucketPath(bucket, "lifecycle"), body()),
-  })) && draw();
-}
-
-function ruleTable(bucket, rules) {
-  const remove = async (rule) => {
-    if (
-      !(await confirmed({
-        title: t("Delete rule"),
-        text: t("Objects that the rule has not removed stay."),
-        action: t("Delete rule"),
-      }))
-    )
-      return;
-    await api.remove(`/api/v1/lifecycle-rules/${rule.id}`).then(draw, noticeError);
-  };
-  const removesText = (rule) =>
-    [
-      rule.expiration && plural(rule.expiration, "objects after {n} day", "objects after {n} days"),
-      rule.noncurrent_version_expiration &&
-        plural(rule.noncurrent_version_expiration, "old versions after {n} day", "old versions after {n} days"),
-      rule.newer_noncurrent_versions &&
-        plural(rule.newer_noncurrent_versions, "all but {n} old version", "all but {n} old versions"),
-      rule.expired_delete_markers && t("delete markers without versions"),
-      rule.abort_incomplete_multipart_upload &&
-        plural(
-          rule.abort_incomplete_multipart_upload,
-          "unfinished uploads after {n} day",
-          "unfinished uploads after {n} days",
-        ),
-    ]
-      .filter(Boolean)
-      .join(", ");
-  return table(
-    t("Lifecycle rules"),
-    [
-      {
-        name: t("Prefix"),
-        cell: (rule) => [
-          h("code", null, rule.prefix || t("all objects")),
-          " ",
-          rule.tags.map((one) => [tag(tagText(one)), " "]),
-          !rule.enabled && tag(t("off"), "warn"),
-        ],
-      },
-      { name: t("Removes"), cell: removesText },
-      { name: t("Last run"), from: "medium", cell: (rule) => timeCell(rule.status.last_run_finished_at, true) },
-      {
-        name: t("Removed so far"),
-        align: "end",
-        from: "medium",
-        cell: (rule) => count(rule.status.expired_objects + rule.status.noncurrent_versions_removed),
-      },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (rule) =>
-          mayStore() &&
-          h(
-            "div",
-            { class: "row-actions" },
-            button(t("Change"), () => editRule(bucket, rule), "link"),
-            button(t("Delete"), () => remove(rule), "link danger"),
-          ),
-      },
-    ],
-    rules,
-  );
-}
-
 export async function show(view, { parts: [bucket] }) {
-  const [info, open, { rules }, contents, { rules: cors }, lock, { blocked }] = await Promise.all([
+  const [info, contents, { rules: cors }, lock] = await Promise.all([
     api.get(bucketPath(bucket)),
-    allPublic(bucket),
-    ...["lifecycle", "contents", "cors", "object-lock", "public-access"].map((part) =>
-      api.get(bucketPath(bucket, part)),
-    ),
+    ...["contents", "cors", "object-lock"].map((part) => api.get(bucketPath(bucket, part))),
   ]);
   const setVersioning = async (versioning) => {
     const text =
@@ -299,18 +109,7 @@ export async function show(view, { parts: [bucket] }) {
         ),
       ],
     ]),
-    h("h2", null, t("Lifecycle rules")),
-    rules.length > 0 ? ruleTable(bucket, rules) : emptyBox(t("No rules. Objects stay until they are deleted.")),
-    mayStore() &&
-      h(
-        "p",
-        null,
-        button(t("Create rule"), () => editRule(bucket, null)),
-      ),
-    publicSection(bucket, open, blocked),
     corsSection(bucket, cors),
-    h("h2", null, t("Events")),
-    h("p", null, link(t("Events of this bucket"), place("events", [], { bucket }))),
     mayStore() && [
       h("h2", null, t("Delete")),
       button(
@@ -327,8 +126,6 @@ export async function show(view, { parts: [bucket] }) {
     ],
     commands(
       `cairn bucket show ${quoted(bucket)}`,
-      `cairn lifecycle list ${quoted(bucket)}`,
-      ...publicCommands(bucket, open.rules),
       ...corsCommands(bucket, cors),
       ...(lock.object_lock ? [`cairn bucket object-lock ${quoted(bucket)} --mode governance --days 30`] : []),
     ),

@@ -9,7 +9,7 @@ import itertools
 import pytest
 
 from harness.management import expect, segment
-from harness.page import VIEWS, Page
+from harness.page import TABS, VIEWS, Page
 from harness.server import Cairn
 
 _numbers = itertools.count()
@@ -91,7 +91,7 @@ def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: s
             open_place(page, place)
             found |= {(str(place), line): "" for line in page.violations()}
         for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("policies",), "Create policy"), (("webhooks",), "Create webhook"),
-                            (("settings", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"), (("settings", versioned), "Make objects public"),
+                            (("lifecycle", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"), (("bucket-access", versioned), "Make objects public"),
                             (("settings", f"{versioned}-lock"), "Change default retention"), (("object", f"{versioned}-lock", "locked"), "Retention"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
             page.go(*place)
             page.click(name)
@@ -174,7 +174,7 @@ def places_with_data(bucket: str, account: str) -> list[tuple]:
     """Returns the places of one bucket, object and account, and a question with an answer."""
     key = "folder/text.json"
     question = {"who": account, "action": "s3:GetObject", "bucket": bucket, "key": key}
-    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), ("account", account), ("access", question)]
+    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", account), ("access", question)]
 
 
 def open_place(page: Page, place: tuple) -> None:

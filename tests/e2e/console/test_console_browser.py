@@ -14,7 +14,7 @@ import requests
 from harness.accounts import client
 from harness.console import Console, create_token
 from harness.management import expect
-from harness.page import VIEWS, Page
+from harness.page import TABS, VIEWS, Page
 from harness.receiver import Receiver
 from harness.server import Cairn
 from harness.wait import until
@@ -375,7 +375,7 @@ def test_webhook(page: Page, console_store: Cairn, bucket: str):
 def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: str):
     """The preview changes nothing. The rule can be changed and deleted."""
     console_store.s3.put(bucket, "tmp/x", b"x")
-    page.go("settings", bucket)
+    page.go("lifecycle", bucket)
     page.click("Create rule")
     page.fill("Prefix", "tmp/")
     page.fill("Remove objects after days", "30")
@@ -406,7 +406,7 @@ def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: s
     uploads = expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"][1]
     assert (uploads["abort_incomplete_multipart_upload"], uploads["expiration"]) == (1, None)
     expect(console_store.admin.delete(f"/lifecycle-rules/{uploads['id']}"), 204)
-    page.go("settings", bucket)
+    page.go("lifecycle", bucket)
     page.see("objects after 8 days")
     assert expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"][0]["tags"] == rule["tags"]
     page.click("Delete")
@@ -460,8 +460,8 @@ def test_auditor_sees_no_control_that_changes(page: Page, console_store: Cairn, 
     expect(console_store.admin.post(f"/buckets/{bucket}/object-shares/seen.txt", {}), 201)
     accounts = expect(console_store.admin.post("/service-accounts", {"name": "seen by auditors", "description": ""}), 201)
     page.sign_in(create_token(console_store, "auditor")["token"])
-    allowed = {"Search or jump to", "Inspect", "Check", "Copy command", "Show more", "Close", "Try again", "Deliveries"}
-    places = [*((view,) for view in VIEWS if view != "tokens"), ("bucket", bucket), ("object", bucket, "seen.txt"), ("settings", bucket), ("account", accounts["service_account"]["id"])]
+    allowed = {"Search or jump", "Columns", "Name", "Size", "Modified", "As of: now", "Inspect", "Check", "Copy command", "Show more", "Close", "Try again", "Deliveries"}
+    places = [*((view,) for view in VIEWS if view != "tokens"), ("bucket", bucket), ("object", bucket, "seen.txt"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", accounts["service_account"]["id"])]
     for place in places:
         page.go(*place)
         page.wait("async () => !document.querySelector('[aria-busy]')")

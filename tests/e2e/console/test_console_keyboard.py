@@ -65,7 +65,7 @@ def test_bucket_upload_share_and_restore(page: Page, console_store: Cairn, tmp_p
 def test_lifecycle_rule_is_previewed_and_saved(page: Page, console_store: Cairn):
     """The result of the preview is announced, and Enter in a field saves."""
     console_store.s3.create_bucket("rules-by-keyboard")
-    page.go("settings", "rules-by-keyboard")
+    page.go("lifecycle", "rules-by-keyboard")
     press_on(page, "Create rule")
     page.press("tmp/")
     field(page, "Remove objects after days", "30")

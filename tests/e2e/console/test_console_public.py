@@ -39,7 +39,7 @@ def closed(page: Page) -> None:
 
 def test_prefix_becomes_public_and_private_again(page: Page, console_store: Cairn, site: str):
     """The sentence says what everybody can read, and nothing changes before the second question is answered."""
-    page.go("settings", site)
+    page.go("bucket-access", site)
     page.see("Nothing is public: every request needs an account or a link.")
     page.click("Make objects public")
     page.see(f"Everybody can read every object of {site}, without an account.")
@@ -72,7 +72,7 @@ def test_prefix_becomes_public_and_private_again(page: Page, console_store: Cair
 
 def test_whole_bucket_asks_for_its_name(page: Page, console_store: Cairn, site: str):
     """A prefix that somebody forgot to type would open everything."""
-    page.go("settings", site)
+    page.go("bucket-access", site)
     page.click("Make objects public")
     page.click("Continue")
     page.fill(f"Type {site} to confirm", "something else")
@@ -88,7 +88,7 @@ def test_whole_bucket_asks_for_its_name(page: Page, console_store: Cairn, site: 
 
 def test_rules_that_others_made_meanwhile_stay(page: Page, console_store: Cairn, site: str):
     """A rule is added to what the bucket has then, not to what the page has shown. The same prefix again replaces its rule."""
-    page.go("settings", site)
+    page.go("bucket-access", site)
     expect(console_store.admin.put(f"/buckets/{site}/public-access", {"rules": [{"prefix": "by-others/"}, {"prefix": "assets/"}]}), 200)
     page.click("Make objects public")
     page.fill("Prefix", "assets/")
@@ -102,7 +102,7 @@ def test_rules_that_others_made_meanwhile_stay(page: Page, console_store: Cairn,
 def test_switch_ends_the_effect_of_all_rules(page: Page, console_store: Cairn, site: str):
     """Blocked rules stay in both lists, without effect. Before they have one again, the console says what it will be."""
     expect(console_store.admin.put(f"/buckets/{site}/public-access", {"rules": [{"prefix": "assets/"}]}), 200)
-    page.go("settings", site)
+    page.go("bucket-access", site)
     page.click("Block public access")
     page.see("strangers are refused at once")
     page.click("Block public access")
@@ -111,7 +111,7 @@ def test_switch_ends_the_effect_of_all_rules(page: Page, console_store: Cairn, s
     page.go("public")
     row = "async (bucket) => [...document.querySelectorAll('tbody tr')].find((row) => row.textContent.includes(bucket))?.innerText"
     assert "no effect" in page.wait(row, site, what="a row of the bucket")
-    page.go("settings", site)
+    page.go("bucket-access", site)
     page.click("Unblock public access")
     page.see("whose key begins with “assets/”")
     page.click("Unblock public access")
@@ -131,7 +131,7 @@ def test_everything_public_is_on_one_page(page: Page, console_store: Cairn, site
     assert page.run("async (bucket) => !isNaN(new Date([...document.querySelectorAll('tbody tr')].find((row) => row.textContent.includes(bucket)).querySelector('time').dateTime))", site)
     page.click(site)
     page.settled()
-    assert page.run("async () => location.hash") == f"#/settings/{site}"
+    assert page.run("async () => location.hash") == f"#/bucket-access/{site}"
     mark = "async () => document.querySelector('.tags').innerText.trim()"
     for prefix, expected in (("", "partly public"), ("assets/", "public")):
         page.go("bucket", site, prefix=prefix)
@@ -147,7 +147,7 @@ def test_auditor_sees_and_changes_nothing(page: Page, console_store: Cairn, site
     try:
         for role, may_change in (("auditor", False), ("storage_admin", True)):
             page.sign_in(create_token(console_store, role)["token"])
-            page.go("settings", site)
+            page.go("bucket-access", site)
             page.see("assets/")
             assert [page.has(name) for name in buttons] == [may_change] * 3, role
             page.go("public")
@@ -159,7 +159,7 @@ def test_auditor_sees_and_changes_nothing(page: Page, console_store: Cairn, site
 
 def test_with_the_keyboard_alone(page: Page, console_store: Cairn, site: str):
     """Both dialogs, and the focus comes back to where it was."""
-    page.go("settings", site)
+    page.go("bucket-access", site)
     page.tab_to("Make objects public", 120)
     page.press("Enter")
     page.see("Let everybody list the keys")
@@ -188,7 +188,7 @@ def test_server_without_public_access_says_so(make_store: Callable[..., Cairn], 
     with console_browser(run_folder / "test_console_public_disabled") as browser:
         page = Page(browser, Console(store).address)
         page.sign_in(store.secrets.system_token)
-        page.go("settings", "site")
+        page.go("bucket-access", "site")
         page.see("Public access is turned off by the configuration of the server.")
         page.see("no effect")
         assert not page.has("Make objects public")

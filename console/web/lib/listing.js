@@ -1,0 +1,104 @@
+// Lists of objects: other orders than that of the keys, columns that are shown, and comparison with the present.
+
+import { api, bucketPath } from "./api.js";
+import { h } from "./dom.js";
+import { draw } from "./navigation.js";
+import { count, t } from "./text.js";
+import { ask, notice, tag } from "./ui.js";
+
+const HIDDEN_COLUMNS = "cairn-hidden-columns";
+const PAGE = 1000;
+// More entries of a folder are neither sorted nor compared.
+const READ_MAX = 10_000;
+
+/** Returns the columns that are not shown. */
+export function hiddenColumns() {
+  try {
+    return new Set(JSON.parse(localStorage.getItem(HIDDEN_COLUMNS)) ?? []);
+  } catch {
+    return new Set();
+  }
+}
+
+/** Asks which columns are shown, and draws the view again. */
+export async function chooseColumns(columns) {
+  const hidden = hiddenColumns();
+  const boxes = columns.map(([id, name]) => [id, h("input", { type: "checkbox", checked: !hidden.has(id) }), name]);
+  const chosenOnes = await ask({
+    title: t("Columns"),
+    action: t("Show"),
+    content: boxes.map(([, box, name]) => h("label", { class: "check" }, box, name)),
+    submit: async () => boxes.filter(([, box]) => !box.checked).map(([id]) => id),
+  });
+  if (!chosenOnes) return;
+  try {
+    localStorage.setItem(HIDDEN_COLUMNS, JSON.stringify(chosenOnes));
+  } catch {
+    // Without storage, all columns are shown.
+  }
+  draw();
+}
+
+const ORDERS = {
+  modified: (row) => row.last_modified ?? "",
+  name: (row) => row.key ?? row.prefix,
+  size: (row) => row.size ?? -1,
+};
+
+/** Returns rows in another order than that of the keys. Folders have no size and no time. */
+export function sorted(rows, order, isDescending) {
+  const value = ORDERS[order] ?? ORDERS.name;
+  const compare = (a, b) => {
+    const [left, right] = [value(a), value(b)];
+    if (left === right) return 0;
+    return left < right ? -1 : 1;
+  };
+  const made = rows.sort(compare);
+  return isDescending ? made.reverse() : made;
+}
+
+/** Reads all entries of a folder: the server lists by key, and another order needs all. */
+export async function readAll(read) {
+  const rows = [];
+  let next;
+  do {
+    const page = await read(next, PAGE);
+    rows.push(...page.rows);
+    next = page.next;
+  } while (next && rows.length < READ_MAX);
+  if (next) notice(t("Only the first {n} entries of this folder are sorted.", { n: count(rows.length) }));
+  return rows;
+}
+
+/** Returns a function that says what became of a row of an earlier moment. */
+export async function presentState(bucket, prefix) {
+  const versions = new Map();
+  const folders = new Set();
+  let token;
+  do {
+    const page = await api.get(bucketPath(bucket, "objects"), {
+      prefix,
+      delimiter: "/",
+      limit: PAGE,
+      continuation_token: token,
+    });
+    for (const object of page.objects) versions.set(object.key, object.version_id);
+    for (const folder of page.common_prefixes) folders.add(folder);
+    token = page.next_continuation_token;
+  } while (token && versions.size + folders.size < READ_MAX);
+  const isCut = Boolean(token);
+  return (row) => {
+    if (row.prefix !== undefined) return folders.has(row.prefix) || isCut ? "" : "deleted";
+    if (!versions.has(row.key)) return isCut ? "" : "deleted";
+    return versions.get(row.key) === row.version_id ? "same" : "changed";
+  };
+}
+
+/** Shows what became of a row. */
+export function comparison(state) {
+  return {
+    changed: () => tag(t("Changed since"), "past", "layers"),
+    deleted: () => tag(t("Deleted since"), "bad", "trash"),
+    same: () => h("span", { class: "muted" }, t("The same")),
+  }[state]?.();
+}

@@ -1,0 +1,125 @@
+// Deletes objects and whole folders, with a way back where versions make it possible.
+
+import { api, bucketPath, encodeKey } from "./api.js";
+import { h } from "./dom.js";
+import { draw } from "./navigation.js";
+import { count, plural, size, t } from "./text.js";
+import { ask, notice, noticeError } from "./ui.js";
+
+const AT_ONCE = 6;
+const PAGE = 1000;
+// Above this number, the deletion of folders asks also where it can be undone.
+const UNASKED_MAX = 1000;
+
+/** Lists all objects below a prefix, page by page: `each(objects)` is called for every page. */
+export async function walk(bucket, prefix, each, parameters = {}) {
+  let token;
+  do {
+    const page = await api.get(bucketPath(bucket, "objects"), {
+      prefix,
+      limit: PAGE,
+      continuation_token: token,
+      ...parameters,
+    });
+    each(page.objects);
+    token = page.next_continuation_token;
+  } while (token);
+}
+
+/** Brings deleted objects back. Returns how many came back. */
+export async function undeleteKeys(bucket, keys) {
+  let undeleted = 0;
+  for (let first = 0; first < keys.length; first += PAGE) {
+    const part = { keys: keys.slice(first, first + PAGE) };
+    const answer = await api.post(bucketPath(bucket, "undelete"), part);
+    undeleted += answer.undeleted;
+    if (answer.failed > 0)
+      throw new Error(plural(answer.failed, "{n} object did not come back.", "{n} objects did not come back."));
+  }
+  return undeleted;
+}
+
+/** Says how many objects came back. */
+export const noticeBack = (number) => notice(plural(number, "{n} object is back.", "{n} objects are back."));
+
+// Deletes keys, a few at a time. An object that is gone is no failure.
+async function removeKeys(bucket, keys, removed) {
+  const rest = [...keys];
+  let failure = null;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let key = rest.shift(); key !== undefined && !failure; key = rest.shift()) {
+        try {
+          await api.remove(bucketPath(bucket, "object", encodeKey(key)));
+          removed.push(key);
+        } catch (error) {
+          if (error.status !== 404) failure = error;
+        }
+      }
+    }),
+  );
+  return failure;
+}
+
+/** Deletes objects and what is in folders. `entries` are `{keys, prefixes}`. Returns whether something was deleted. */
+export async function removeAll(bucket, { keys, prefixes = [] }, isVersioned) {
+  const all = new Set(keys);
+  let bytes = 0;
+  try {
+    for (const prefix of prefixes)
+      await walk(bucket, prefix, (objects) => {
+        for (const object of objects) {
+          all.add(object.key);
+          bytes += object.size;
+        }
+      });
+  } catch (error) {
+    noticeError(error);
+    return false;
+  }
+  const removed = [];
+  const title = plural(all.size, "Delete {n} object", "Delete {n} objects");
+  let failure = null;
+  if (!isVersioned || all.size > UNASKED_MAX) {
+    const progress = h("p", { class: "muted", role: "status" });
+    const timer = setInterval(() => {
+      if (removed.length > 0)
+        progress.textContent = t("{done} of {n} deleted", { done: count(removed.length), n: count(all.size) });
+    }, 500);
+    const isDone = await ask({
+      title,
+      action: title,
+      danger: true,
+      content: [
+        prefixes.length > 0 &&
+          h("p", null, t("In {folders}: {size}.", { folders: prefixes.join(", "), size: size(bytes) })),
+        h(
+          "p",
+          null,
+          isVersioned
+            ? t("Old versions are kept, so this can be undone.")
+            : t("The bucket keeps no versions: this cannot be undone."),
+        ),
+        progress,
+      ],
+      submit: async () => {
+        failure = await removeKeys(bucket, all, removed);
+        return true;
+      },
+    });
+    clearInterval(timer);
+    if (!isDone) return false;
+  } else failure = await removeKeys(bucket, all, removed);
+  if (failure) noticeError(failure);
+  const undo = async () => {
+    await undeleteKeys(bucket, removed).then(noticeBack, noticeError);
+    draw();
+  };
+  if (removed.length > 0)
+    notice(
+      plural(removed.length, "{n} object deleted.", "{n} objects deleted."),
+      isVersioned ? [t("Undo"), undo] : undefined,
+    );
+  draw();
+  return true;
+}

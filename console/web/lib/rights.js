@@ -1,0 +1,125 @@
+// What accounts may do in a bucket, as their policies say it.
+
+import { h } from "./dom.js";
+import { icon, stoneOf } from "./icons.js";
+import { place } from "./navigation.js";
+import { t } from "./text.js";
+import { emptyBox, link, table, tag } from "./ui.js";
+
+// More accounts would make a page that nobody reads.
+const SHOWN_MAX = 200;
+const PREFIXES_MAX = 2;
+const OF_BUCKETS = new Set(["s3:ListBucket", "s3:ManageBucket"]);
+
+/**
+ * Returns where a resource applies in a bucket: a prefix of keys, empty for everywhere, `null` for nowhere. A pattern
+ * that ends inside the name of the bucket covers all of it.
+ */
+export function reach(resource, bucket, isOfBucket) {
+  const pattern = resource.replace(/^bucket:/, "");
+  const slash = pattern.indexOf("/");
+  if (slash < 0) {
+    if (pattern.endsWith("*")) return bucket.startsWith(pattern.slice(0, -1)) ? "" : null;
+    return pattern === bucket && isOfBucket ? "" : null;
+  }
+  if (pattern.slice(0, slash) !== bucket) return null;
+  const key = pattern.slice(slash + 1);
+  if (isOfBucket) return key.endsWith("*") ? key.slice(0, -1) : null;
+  return key.endsWith("*") ? key.slice(0, -1) : `${key}\u0000`;
+}
+
+// What the statements say about one action: where it is allowed and denied, and under which conditions.
+function rightsOf(statements, action, bucket) {
+  const found = { allowed: new Set(), denied: new Set(), isCreateOnly: true, networks: new Set() };
+  for (const statement of statements) {
+    if (!statement.actions.includes(action)) continue;
+    for (const resource of statement.resources) {
+      const prefix = reach(resource, bucket, OF_BUCKETS.has(action));
+      if (prefix === null) continue;
+      found[statement.effect === "allow" ? "allowed" : "denied"].add(prefix);
+      if (statement.effect === "allow" && !statement.only_if_absent) found.isCreateOnly = false;
+      for (const network of statement.source_ip ?? []) found.networks.add(network);
+    }
+  }
+  return found;
+}
+
+const shownPrefix = (prefix) => h("code", { class: "tag" }, prefix.replace("\u0000", ""));
+
+function cellOf(statements, action, bucket) {
+  const { allowed, denied, isCreateOnly, networks } = rightsOf(statements, action, bucket);
+  if (denied.has(""))
+    return h("span", { class: "bad", title: t("denied") }, icon("ban"), h("span", { class: "hidden" }, t("denied")));
+  if (allowed.size === 0) return h("span", { class: "muted" }, "–");
+  const prefixes = [...allowed];
+  return [
+    allowed.has("")
+      ? h("span", { class: "yes", title: t("allowed") }, icon("check"), h("span", { class: "hidden" }, t("allowed")))
+      : [prefixes.slice(0, PREFIXES_MAX).map(shownPrefix), prefixes.length > PREFIXES_MAX && " …"],
+    action === "s3:PutObject" && isCreateOnly && tag(t("create only")),
+    denied.size > 0 && tag(t("not everywhere"), "bad", "ban"),
+    networks.size > 0 && h("div", { class: "muted small" }, [...networks].join(", ")),
+  ];
+}
+
+/** Returns a table of the accounts that may do something in a bucket. */
+export function rightsTable(bucket, accounts, policies) {
+  const byId = new Map(policies.map((policy) => [policy.id, policy]));
+  const rows = accounts
+    .map((account) => {
+      const own = account.policies.map(({ id }) => byId.get(id)).filter(Boolean);
+      const mine = own.filter((policy) =>
+        policy.statements.some(({ resources }) =>
+          resources.some(
+            (resource) => reach(resource, bucket, true) !== null || reach(resource, bucket, false) !== null,
+          ),
+        ),
+      );
+      return { account, policies: mine, statements: mine.flatMap((policy) => policy.statements) };
+    })
+    .filter((row) => row.policies.length > 0);
+  const right = (name, action) => ({ name, cell: (row) => cellOf(row.statements, action, bucket) });
+  return h(
+    "section",
+    null,
+    h("h2", null, t("Who can do what here")),
+    rows.length === 0
+      ? emptyBox(t("No policy of an account is about this bucket."))
+      : table(
+          t("Who can do what here"),
+          [
+            {
+              name: t("Who"),
+              cell: ({ account }) =>
+                h(
+                  "span",
+                  { class: "person" },
+                  h(
+                    "span",
+                    { class: `avatar stone-${stoneOf(account.name)}`, "aria-hidden": "true" },
+                    account.name.slice(0, 1).toUpperCase(),
+                  ),
+                  link(account.name, place("account", [account.id])),
+                  !account.enabled && tag(t("off"), "warn"),
+                ),
+            },
+            right(t("List"), "s3:ListBucket"),
+            right(t("Read"), "s3:GetObject"),
+            right(t("Write"), "s3:PutObject"),
+            right(t("Delete"), "s3:DeleteObject"),
+            right(t("Manage"), "s3:ManageBucket"),
+            {
+              name: t("Through"),
+              from: "medium",
+              cell: (row) =>
+                row.policies.map((policy, index) => [
+                  index > 0 && ", ",
+                  link(policy.name, place("policies", [policy.id])),
+                ]),
+            },
+          ],
+          rows.slice(0, SHOWN_MAX),
+        ),
+    h("p", { class: "hint" }, t("The root credential may do everything. A folder means: only there.")),
+  );
+}
