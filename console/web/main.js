@@ -18,6 +18,7 @@ const VIEWS = new Set([
   "bucket-access",
   "bucket-events",
   "buckets",
+  "connect",
   "deleted",
   "events",
   "lifecycle",
@@ -234,6 +235,8 @@ async function start() {
     loadViews();
     readCapacity();
     readCounts();
+    // What needs attention is said in every view. The overview reads it itself.
+    if (route().name !== "overview") import("./lib/attention.js").then(({ findAttention }) => findAttention());
   }, 500);
 }
 

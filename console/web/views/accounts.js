@@ -2,6 +2,7 @@
 
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
+import { icon } from "../lib/icons.js";
 import { go, place } from "../lib/navigation.js";
 import { secretDialog } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
@@ -60,10 +61,11 @@ export async function show(view) {
       ],
       accounts,
     );
-    const action = mayAdminister() && button(t("Create account"), create, "main");
+    const connect = link([icon("plug"), t("Connect an application")], place("connect"), { class: "button main" });
+    const action = mayAdminister() && [button(t("Create account"), create), connect];
     const empty = emptyBox(
       t("No service accounts yet. Each application should have one of its own."),
-      mayAdminister() && button(t("Create account"), create, "main"),
+      mayAdminister() && connect.cloneNode(true),
     );
     return [
       viewHead(t("Applications"), {

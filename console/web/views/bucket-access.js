@@ -7,7 +7,7 @@ import { icon } from "../lib/icons.js";
 import { place } from "../lib/navigation.js";
 import { allPublic, publicCommands, publicSection } from "../lib/public.js";
 import { rightsTable } from "../lib/rights.js";
-import { mayOversee } from "../lib/session.js";
+import { mayAdminister, mayOversee } from "../lib/session.js";
 import { t } from "../lib/text.js";
 import { commands, link, quoted } from "../lib/ui.js";
 
@@ -25,6 +25,8 @@ export async function show(view, { parts: [bucket] }) {
       actions: [
         mayOversee() &&
           link([icon("person"), t("Ask a question")], place("access", [], { bucket }), { class: "button" }),
+        mayAdminister() &&
+          link([icon("plug"), t("Connect an application")], place("connect", [], { bucket }), { class: "button main" }),
       ],
     }),
     accounts && rightsTable(bucket, accounts.service_accounts, policies.policies),

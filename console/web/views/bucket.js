@@ -16,7 +16,7 @@ import { chooseMoment, momentButton, pastBanner, previewRestore } from "../lib/p
 import { publicMark } from "../lib/public.js";
 import { removeAll } from "../lib/removal.js";
 import { section } from "../lib/sections.js";
-import { mayStore } from "../lib/session.js";
+import { mayAdminister, mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
 import {
   ask,
@@ -371,6 +371,8 @@ export async function show(view, { parts: [bucket], parameters }) {
   const head = bucketHead(info, "bucket", {
     tags: openTag,
     actions: mayChange && [
+      mayAdminister() &&
+        link([icon("plug"), t("Connect")], place("connect", [], { bucket }), { class: "button from-medium" }),
       button([icon("folder"), t("Upload folder")], () => folder.click()),
       button([icon("upload"), t("Upload files")], () => files.click(), "main"),
       files,

@@ -7,36 +7,29 @@ import { fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
 import { draw, go } from "../lib/navigation.js";
+import { quotaInput } from "../lib/quota.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, facts, field, noticeError, quoted, timeCell } from "../lib/ui.js";
 
-const GB = 1_000_000_000;
-
 async function setQuota(info) {
-  const bytes = h("input", {
-    type: "number",
-    min: 0,
-    step: "any",
-    value: info.quota.bytes.mode === "limit" ? info.quota.bytes.bytes / GB : "",
-  });
+  const bytes = quotaInput(info.quota.bytes.mode === "limit" ? info.quota.bytes.bytes : null);
   const objects = h("input", {
     type: "number",
     min: 0,
     value: info.quota.objects.mode === "limit" ? info.quota.objects.objects : "",
   });
-  const limit = (name, text, factor) =>
-    text === "" ? { mode: "unlimited" } : { mode: "limit", [name]: Math.round(Number(text) * factor) };
+  const limit = (name, number) => (number === null ? { mode: "unlimited" } : { mode: "limit", [name]: number });
   (await ask({
     title: t("Quota"),
     action: t("Save"),
-    content: [
-      field(t("Size in GB"), bytes, t("Empty: no limit.")),
-      field(t("Objects"), objects, t("Empty: no limit.")),
-    ],
+    content: [bytes.element, field(t("Objects"), objects, t("Empty: no limit."))],
     submit: () =>
       api.put(bucketPath(info.name, "quota"), {
-        quota: { bytes: limit("bytes", bytes.value, GB), objects: limit("objects", objects.value, 1) },
+        quota: {
+          bytes: limit("bytes", bytes.bytes()),
+          objects: limit("objects", objects.value === "" ? null : Number(objects.value)),
+        },
       }),
   })) && draw();
 }

@@ -174,7 +174,7 @@ def places_with_data(bucket: str, account: str) -> list[tuple]:
     """Returns the places of one bucket, object and account, and a question with an answer."""
     key = "folder/text.json"
     question = {"who": account, "action": "s3:GetObject", "bucket": bucket, "key": key}
-    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", account), ("access", question)]
+    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", account), ("access", question), ("connect",)]
 
 
 def open_place(page: Page, place: tuple) -> None:

@@ -1,0 +1,251 @@
+// What needs attention, from what the server tells: damage, lost events, quotas, space, refused requests.
+
+import { api } from "./api.js";
+import { drawAttention } from "./frame.js";
+import { attention, place, setCount } from "./navigation.js";
+import { mayAdminister, mayOversee, mayStore } from "./session.js";
+import { count, plural, size, t } from "./text.js";
+import { notice, noticeError } from "./ui.js";
+
+const QUOTA_SHARE = 0.85;
+const DISK_DAYS = 60;
+// A shorter history says nothing about the days to come.
+const TREND_SECONDS_MIN = 6 * 3600;
+const DAY_SECONDS = 86_400;
+// So many requests of one client that are refused for one reason within an hour are no accident.
+const REFUSED_MIN = 20;
+const HOUR = 3_600_000;
+
+const RED = 0;
+const AMBER = 1;
+
+// A source that the server does not answer must not hide the others.
+const read = (path, parameters) => api.get(path, parameters, { isLogin: true }).catch(() => null);
+
+function ofServer(info) {
+  if (!info) return [];
+  const found = [];
+  if (info.status !== "ready")
+    found.push({
+      level: RED,
+      sign: "alert",
+      entry: "storage",
+      title: t("The server is not ready."),
+      detail: t("Some requests are refused. The log says why."),
+      action: [t("Open storage"), place("storage")],
+    });
+  for (const [name, text] of Object.entries(info.notices ?? {})) {
+    if (name === "integrity")
+      found.push({
+        level: RED,
+        sign: "damage",
+        entry: "storage",
+        title: t("Stored data failed its check."),
+        detail: t("Damaged data is not served: write these objects again from a copy, or delete them."),
+        action: mayOversee() && [t("Show the damaged objects"), place("audit", [], { operation: "storage.damage" })],
+      });
+    else found.push({ level: AMBER, sign: "warn", entry: "storage", title: name, detail: text });
+  }
+  return found;
+}
+
+function ofDisk(status, history) {
+  if (!status) return [];
+  const action = [t("Open storage"), place("storage")];
+  if (status.disk_state !== "ok")
+    return [
+      {
+        level: status.disk_state === "low" ? AMBER : RED,
+        sign: "server",
+        entry: "storage",
+        title: status.disk_state === "low" ? t("Disk space is low.") : t("Writes are refused: the disk is full."),
+        detail: t("{size} free. Delete objects or enlarge the file system.", { size: size(status.available_bytes) }),
+        action,
+      },
+    ];
+  const growth = growthOf(history);
+  if (!(growth > 0)) return [];
+  const days = Math.floor(status.available_bytes / growth);
+  if (days >= DISK_DAYS) return [];
+  return [
+    {
+      level: AMBER,
+      days,
+      sign: "server",
+      entry: "storage",
+      title: plural(days, "The disk is full in about {n} day.", "The disk is full in about {n} days."),
+      detail: t("{free} free, growing by about {growth} a day", {
+        free: size(status.available_bytes),
+        growth: size(growth),
+      }),
+      action,
+    },
+  ];
+}
+
+/** Returns by how many bytes the stored data grows in a day, as far as the history says it. */
+export function growthOf(history) {
+  const stored = history?.storage.physical_bytes ?? [];
+  const first = stored.findIndex((value) => value !== null);
+  const last = stored.findLastIndex((value) => value !== null);
+  if (first < 0 || first === last) return null;
+  const seconds = (Date.parse(history.time[last]) - Date.parse(history.time[first])) / 1000;
+  if (seconds < TREND_SECONDS_MIN) return null;
+  return ((stored[last] - stored[first]) / seconds) * DAY_SECONDS;
+}
+
+function ofWebhooks(list) {
+  const found = [];
+  for (const { id, target_url: url, enabled, health } of list?.webhooks ?? []) {
+    const open = [t("Open webhook"), place("webhooks", [id])];
+    const redeliver = async () => {
+      try {
+        const { queued } = await api.post(`/api/v1/webhooks/${id}/redeliver`, { since: health.lost_since });
+        notice(plural(queued, "{n} event is sent again.", "{n} events are sent again."));
+      } catch (error) {
+        noticeError(error);
+      }
+    };
+    if (health.lost > 0)
+      found.push({
+        level: RED,
+        sign: "send",
+        entry: "webhooks",
+        title: plural(health.lost, "{n} event was not delivered.", "{n} events were not delivered."),
+        detail: url,
+        since: health.lost_since,
+        action: mayAdminister() && enabled ? [t("Redeliver {n}", { n: count(health.lost) }), redeliver] : open,
+      });
+    else if (enabled && health.state !== "ok")
+      found.push({
+        level: health.state === "paused" ? RED : AMBER,
+        sign: "send",
+        entry: "webhooks",
+        title: health.state === "paused" ? t("A webhook is paused.") : t("A webhook fails."),
+        detail: [url, health.last_error].filter(Boolean).join(": "),
+        since: health.oldest_pending_at,
+        action: open,
+      });
+  }
+  return found;
+}
+
+function ofQuotas(list) {
+  const found = [];
+  for (const { name, quota, usage } of list?.buckets ?? []) {
+    for (const [kind, show] of [
+      ["bytes", size],
+      ["objects", count],
+    ]) {
+      if (quota[kind].mode !== "limit") continue;
+      const limit = quota[kind][kind];
+      const share = limit > 0 ? usage[kind] / limit : 1;
+      if (share < QUOTA_SHARE) continue;
+      found.push({
+        level: share >= 1 ? RED : AMBER,
+        sign: "gauge",
+        entry: "buckets",
+        title: t("{name} has used {percent} % of its quota.", { name, percent: Math.floor(share * 100) }),
+        detail:
+          kind === "bytes"
+            ? t("{used} of {limit}", { used: show(usage[kind]), limit: show(limit) })
+            : t("{used} of {limit} objects", { used: show(usage[kind]), limit: show(limit) }),
+        action: [mayStore() ? t("Raise quota") : t("Open settings"), place("settings", [name])],
+      });
+    }
+  }
+  return found;
+}
+
+function ofRefused(list) {
+  const groups = new Map();
+  for (const row of list?.refused_requests ?? []) {
+    if (Date.now() - Date.parse(row.time) > HOUR) continue;
+    const who = row.principal ?? row.client;
+    const key = `${who} ${row.code}`;
+    const group = groups.get(key) ?? { who, row, number: 0 };
+    group.number += 1;
+    group.since = row.time;
+    groups.set(key, group);
+  }
+  return [...groups.values()]
+    .filter(({ number }) => number >= REFUSED_MIN)
+    .map(({ who, row, number, since }) => ({
+      level: AMBER,
+      sign: "ban",
+      entry: "refused",
+      title: plural(
+        number,
+        "{n} request of {who} was refused in the last hour.",
+        "{n} requests of {who} were refused in the last hour.",
+        { who },
+      ),
+      detail: row.advice ?? row.code,
+      since,
+      action: [t("Explain"), place("refused", [row.request_id])],
+    }));
+}
+
+function ofLifecycle(status) {
+  if (!status?.paused) return [];
+  const resume = async () => {
+    try {
+      await api.post("/api/v1/lifecycle/resume");
+      notice(t("Lifecycle rules go on."));
+    } catch (error) {
+      noticeError(error);
+    }
+  };
+  return [
+    {
+      level: AMBER,
+      sign: "clock",
+      entry: "storage",
+      title: t("Lifecycle rules are paused."),
+      detail: status.reason ?? "",
+      action: mayStore() && [t("Resume"), resume],
+    },
+  ];
+}
+
+/**
+ * Reads what needs attention, the most urgent first: `{level, sign, title, detail, since, action}`. The action is a
+ * text with a URL or a task.
+ */
+export async function findAttention() {
+  const [info, status, history, webhooks, buckets, refused, lifecycle] = await Promise.all([
+    read("/api/v1/system/info"),
+    read("/api/v1/storage/status"),
+    read("/api/v1/system/metrics/history", { period: "day" }),
+    read("/api/v1/webhooks"),
+    read("/api/v1/buckets"),
+    mayOversee() ? read("/api/v1/refused-requests", { limit: 1000 }) : null,
+    read("/api/v1/lifecycle/status"),
+  ]);
+  const found = [
+    ...ofServer(info),
+    ...ofWebhooks(webhooks),
+    ...ofDisk(status, history),
+    ...ofQuotas(buckets),
+    ...ofRefused(refused),
+    ...ofLifecycle(lifecycle),
+  ].sort((a, b) => a.level - b.level || (a.days ?? DISK_DAYS) - (b.days ?? DISK_DAYS));
+  mark(found);
+  return { found, info, status, history, buckets: buckets?.buckets ?? [] };
+}
+
+// Marks the entries of the rail.
+function mark(found) {
+  attention.clear();
+  for (const { entry, level, title } of found) {
+    if (!attention.has(entry) && entry !== "buckets")
+      attention.set(entry, { kind: level === RED ? "bad" : "warn", text: title });
+  }
+  if (found.length > 0)
+    attention.set("overview", {
+      kind: found[0].level === RED ? "bad" : "warn",
+      text: plural(found.length, "{n} thing needs attention", "{n} things need attention"),
+    });
+  setCount("overview", found.length > 0 ? count(found.length) : undefined);
+  drawAttention();
+}

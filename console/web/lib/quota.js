@@ -1,0 +1,32 @@
+// Quotas as people type them: a number and a unit.
+
+import { h } from "./dom.js";
+import { t } from "./text.js";
+import { field, select } from "./ui.js";
+
+const UNITS = [
+  ["1000000", "MB"],
+  ["1000000000", "GB"],
+  ["1000000000000", "TB"],
+];
+
+/** Makes the fields for a limit in bytes; `null` is none. Returns `{element, bytes}`. */
+export function quotaInput(present) {
+  // The largest unit in which the limit has no more than three decimal places.
+  const unit = UNITS.findLast(([bytes]) => present >= bytes && Number.isInteger((present / bytes) * 1000)) ?? UNITS[1];
+  const number = h("input", {
+    type: "number",
+    min: 0,
+    step: "any",
+    value: present === null ? "" : present / Number(unit[0]),
+  });
+  const units = select(UNITS, unit[0]);
+  units.setAttribute("aria-label", t("Unit"));
+  const made = field(t("Size limit"), number, t("Empty: no limit."));
+  number.after(units);
+  made.classList.add("with-unit");
+  return {
+    element: made,
+    bytes: () => (number.value === "" ? null : Math.round(Number(number.value) * Number(units.value))),
+  };
+}

@@ -1,0 +1,112 @@
+"""The overview of the console, in a real Chromium: what needs attention, with an action that helps, and the first steps."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.accounts import client
+from harness.console import Console
+from harness.management import expect
+from harness.page import Page, console_browser, start_with_console
+from harness.server import Cairn
+from harness.wait import until
+
+
+def limit(store: Cairn, bucket: str, size: int) -> None:
+    """Sets the quota of a bucket."""
+    quota = {"bytes": {"mode": "limit", "bytes": size}, "objects": {"mode": "unlimited"}}
+    expect(store.admin.put(f"/buckets/{bucket}/quota", {"quota": quota}), 200)
+
+
+def needs(page: Page) -> list[str]:
+    """Returns the rows of the card, the most urgent first."""
+    return page.run("async () => [...document.querySelectorAll('.attention li')].map((row) => row.innerText)")
+
+
+def test_quota_that_is_nearly_used_needs_attention(page: Page, console_store: Cairn, bucket: str):
+    """Above 85 %, with the figures and a way to raise it. The rail counts it. Below, nothing is said."""
+    console_store.s3.put(bucket, "k", bytes(84))
+    limit(console_store, bucket, 100)
+    page.go("overview")
+    page.see("Nothing needs attention.")
+    console_store.s3.put(bucket, "more", bytes(5))
+    page.go("overview")
+    page.see(f"{bucket} has used 89 % of its quota.")
+    page.see("89 B of 100 B")
+    page.see("1 thing needs attention")
+    assert page.run("async () => document.querySelector('.rail [data-view=overview]').dataset.count") == "1"
+    page.click("Raise quota")
+    page.settled()
+    page.click("Change quota")
+    page.choose("Unit", "1000000")
+    page.fill("Size limit", "2.5")
+    page.click("Save")
+    page.see("2.5 MB")
+    assert expect(console_store.admin.get(f"/buckets/{bucket}"), 200)["quota"]["bytes"]["bytes"] == 2_500_000
+    page.go("overview")
+    page.see("Nothing needs attention.")
+
+
+def test_lost_events_come_before_a_quota_and_are_sent_again(page: Page, console_store: Cairn, bucket: str):
+    """Red rows come first. Other views mark the entry of the rail, with words for those who cannot see the dot."""
+    console_store.s3.put(bucket, "k", bytes(90))
+    limit(console_store, bucket, 100)
+    hook = {"target_url": "http://127.0.0.1:9/hook", "event_types": ["object.created"], "bucket_filter": bucket}
+    webhook = expect(console_store.admin.post("/webhooks", hook), 201)["subscription"]["id"]
+    console_store.s3.put(bucket, "lost", b"x")
+
+    def health() -> dict:
+        return next(one["health"] for one in expect(console_store.admin.get("/webhooks"), 200)["webhooks"] if one["id"] == webhook)
+
+    until(lambda: health()["state"] != "ok", "a webhook that fails", 60)
+    page.go("overview")
+    page.see("2 things need attention")
+    rows = needs(page)
+    assert len(rows) == 2 and any("http://127.0.0.1:9/hook" in row for row in rows) and any("91 %" in row for row in rows), rows
+    page.go("buckets")
+    described = page.run("async () => document.querySelector('.rail [data-view=webhooks]').getAttribute('aria-description')")
+    assert described in ("A webhook fails.", "A webhook is paused.", "1 event was not delivered.")
+    expect(console_store.admin.delete(f"/webhooks/{webhook}"), 204)
+    limit(console_store, bucket, 1000)
+    page.go("overview")
+    page.see("Nothing needs attention.")
+
+
+def test_many_refused_requests_need_attention(page: Page, console_store: Cairn, bucket: str):
+    """Of one client and for one reason; the link explains one of them."""
+    account = expect(console_store.admin.post("/service-accounts", {"name": "refused-often", "description": ""}), 201)
+    refused = client(console_store, account["credential"])
+    for _ in range(20):
+        assert refused.get(bucket, "k").status == 403
+    page.go("overview")
+    page.see("20 requests of account:refused-often were refused in the last hour.")
+    page.click("Explain")
+    page.see("no policy of the account allows")
+
+
+def test_three_steps_in_an_empty_store(make_store: Callable[..., Cairn], run_folder: Path):
+    """A bucket, a key, an object: each step puts a stone on the pile. Then the overview is the usual one."""
+    store = start_with_console(make_store())
+    with console_browser(run_folder / "first-steps") as browser:
+        page = Page(browser, Console(store).address)
+        page.sign_in(store.secrets.system_token)
+        page.see("Welcome to Cairn")
+        page.see("0 of 3")
+        assert page.violations() == []
+        page.fill("Name", "photos")
+        page.click("Create bucket")
+        page.see("1 of 3")
+        bucket = expect(store.admin.get("/buckets/photos"), 200)
+        assert bucket["versioning"] == "Enabled"
+        rules = expect(store.admin.get("/buckets/photos/lifecycle"), 200)["rules"]
+        assert [rule["noncurrent_version_expiration"] for rule in rules] == [30]
+        page.click("Connect an application")
+        page.settled()
+        page.fill("Name of the application", "gallery")
+        page.click("Create and show the key")
+        page.see("gallery is ready to connect")
+        page.go("overview")
+        page.see("2 of 3")
+        store.s3.put("photos", "first.txt", b"x")
+        page.click("Look again")
+        page.see("Latency of S3 requests")
+        page.see("Nothing needs attention.")
