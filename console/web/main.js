@@ -25,6 +25,7 @@ const VIEWS = new Set([
   "object",
   "overview",
   "policies",
+  "policy",
   "public",
   "refused",
   "sessions",
@@ -90,6 +91,7 @@ async function drawView() {
   const { name, parts, parameters } = route();
   leaveView();
   const number = drawn;
+  main.setAttribute("aria-busy", "true");
   markPlace(name);
   if (number > 1) readCapacity();
   const body = h("div", { class: "view" });
@@ -112,9 +114,12 @@ async function drawView() {
     fill(body, h("header", { class: "head" }, h("h1", { tabindex: "-1" }, t("Error"))), box);
   } finally {
     clearTimeout(timer);
+    if (number === drawn) {
+      show();
+      main.removeAttribute("aria-busy");
+    }
   }
   if (number !== drawn) return;
-  show();
   // The moment that a user can go on: tests measure it.
   performance.mark("shown");
   const title = body.querySelector("h1");

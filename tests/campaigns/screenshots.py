@@ -31,13 +31,13 @@ def places(ids: dict[str, str]) -> dict[str, tuple]:
         "objects": ("bucket", PHOTOS, {"prefix": "2026/"}), "objects-root": ("bucket", PHOTOS), "objects-empty": ("bucket", EMPTY), "objects-locked": ("bucket", "archive", {"prefix": "contracts/2026/"}),
         "objects-long-names": ("bucket", DOCUMENTS, {"prefix": "inbox/"}), "object-picture": ("object", PHOTOS, PICTURE), "object-json": ("object", DOCUMENTS, "report.json"),
         "object-locked": ("object", "archive", CONTRACT), "settings": ("settings", PHOTOS), **{tab: (tab, PHOTOS) for tab in TABS}, "account": ("account", ids["account"]), "deliveries": ("webhooks", ids["webhook"]),
-        "no-such-bucket": ("bucket", "no-such-bucket"),
+        "no-such-bucket": ("bucket", "no-such-bucket"), "connect": ("connect",), "policy-new": ("policy", "new", {"bucket": PHOTOS}),
     }
 
 
 # Name of the picture, place, and the buttons that lead to the dialog.
 DIALOGS = (
-    ("dialog-bucket", ("buckets",), ("Create bucket",)), ("dialog-policy", ("policies",), ("Create policy",)), ("dialog-token", ("tokens",), ("Create token",)),
+    ("dialog-bucket", ("buckets",), ("Create bucket",)), ("dialog-token", ("tokens",), ("Create token",)),
     ("dialog-webhook", ("webhooks",), ("Create webhook",)), ("dialog-rule", ("lifecycle", PHOTOS), ("Create rule",)), ("dialog-quota", ("settings", PHOTOS), ("Change quota",)),
     ("dialog-share", ("object", PHOTOS, "2026/captions.csv"), ("Share",)), ("dialog-link", ("object", PHOTOS, "2026/captions.csv"), ("Share", "Create link")),
     ("dialog-embed", ("object", PHOTOS, PICTURE), ("Embed",)), ("dialog-account", ("accounts",), ("Create account",)),

@@ -121,7 +121,7 @@ export function showKeys() {
     ["/", t("Search in this view")],
     ["g o · g b · g a", t("Overview, Buckets, Activity")],
     ["↑ ↓", t("Move between rows")],
-    [t("Space"), t("Select; with Shift, all rows between")],
+    [t("Space bar"), t("Select; with Shift, all rows between")],
     ["Enter", t("Open")],
     [t("Del"), t("Delete what is selected")],
     ["Esc", t("Close")],

@@ -8,6 +8,7 @@ import { count, plural, t } from "./text.js";
 import {
   acting,
   ask,
+  banner,
   button,
   confirmed,
   copyField,
@@ -50,9 +51,26 @@ async function codeOf(url) {
   );
 }
 
+// A link of a loopback address opens nothing for others.
+function reachNote(url) {
+  const { hostname } = new URL(url, location.href);
+  return (
+    /^(localhost|127\.|\[::1\])/.test(hostname) &&
+    banner(
+      "warn",
+      t(
+        "This link works only on this machine: its address is {host}. Set sharing.share_base_url, so that others can open it.",
+        {
+          host: hostname,
+        },
+      ),
+    )
+  );
+}
+
 /** Shows the URL of a link, with a QR code. */
 export async function showLink(title, url) {
-  await tell(title, [copyField(t("Link"), url), await codeOf(url)]);
+  await tell(title, [reachNote(url), copyField(t("Link"), url), await codeOf(url)]);
 }
 
 /** Asks for the settings of a share of each object, creates them, and shows their URLs. */
@@ -94,6 +112,7 @@ export async function createShares(bucket, keys) {
     const area = h("textarea", { rows: 10, readonly: true });
     area.value = text;
     await tell(plural(made.length, "{n} link is ready", "{n} links are ready"), [
+      reachNote(made[0].url),
       field(t("Links"), area),
       button(t("Copy all"), () => copyText(text)),
     ]);

@@ -114,7 +114,7 @@ export function rightsTable(bucket, accounts, policies) {
               cell: (row) =>
                 row.policies.map((policy, index) => [
                   index > 0 && ", ",
-                  link(policy.name, place("policies", [policy.id])),
+                  link(policy.name, place("policy", [policy.id])),
                 ]),
             },
           ],

@@ -41,7 +41,7 @@ export function statementTable(policies) {
           name: t("By"),
           from: "medium",
           cell: (row) => [
-            link(row.policy.name, place("policies", [row.policy.id])),
+            link(row.policy.name, place("policy", [row.policy.id])),
             h("div", { class: "muted small" }, t("statement {n}", { n: row.index + 1 })),
           ],
         },

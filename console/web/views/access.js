@@ -52,7 +52,7 @@ function applied(statement) {
     " ",
     t("statement {n} of policy", { n: statement.statement + 1 }),
     " ",
-    link(statement.policy_name, place("policies", [statement.policy_id])),
+    link(statement.policy_name, place("policy", [statement.policy_id])),
     ": ",
     h("code", null, statement.actions.join(", ")),
     " · ",

@@ -127,7 +127,7 @@ export async function show(view, { parts: [id] }) {
   const attached = table(
     t("Policies"),
     [
-      { name: t("Policy"), cell: (row) => link(row.name, place("policies", [row.id])) },
+      { name: t("Policy"), cell: (row) => link(row.name, place("policy", [row.id])) },
       {
         name: t("Actions"),
         head: h("span", { class: "hidden" }, t("Actions")),

@@ -410,22 +410,22 @@ export async function show(view, { parts: [bucket], parameters }) {
         `cairn bucket restore ${quoted(bucket)} --at ${at}${prefix ? ` --prefix ${quoted(prefix)}` : ""} --dry-run`,
       ]
     : [`cairn object ls ${where}`, `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`];
-  const total = t("{objects} objects · {size}, exact", {
-    objects: count(info.usage.objects),
-    size: size(info.usage.bytes),
-  });
+  const total = h("span", { class: "muted small" });
+  const drawTotal = ({ usage }) => {
+    if (!isPast)
+      total.textContent = t("{objects} objects · {size}, exact", {
+        objects: count(usage.objects),
+        size: size(usage.bytes),
+      });
+  };
+  drawTotal(info);
   drawSelection();
   fill(
     view,
     head,
     isPast ? pastBanner(bucket, prefix, at, preview) : tools,
     interrupted,
-    h(
-      "div",
-      { class: "path" },
-      h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix, undefined, at)),
-      h("span", { class: "muted small" }, isPast ? "" : total),
-    ),
+    h("div", { class: "path" }, h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix, undefined, at)), total),
     h("div", { class: isPast ? "columns" : "" }, h("div", null, selection, listPlace), isPast && preview),
     commands(...cli),
   );
@@ -519,7 +519,11 @@ export async function show(view, { parts: [bucket], parameters }) {
   whenUploaded((target, key) => {
     if (target !== bucket || !key.startsWith(prefix) || isPast) return;
     clearTimeout(timer);
-    timer = setTimeout(() => selected.size === 0 && list.reload(), 500);
+    timer = setTimeout(() => {
+      if (selected.size === 0) list.reload();
+      // Figures follow what was done here.
+      api.get(bucketPath(bucket)).then(drawTotal, () => {});
+    }, 500);
   });
   showUploads();
   await Promise.all([list.ready, isPast || drawInterrupted(interrupted, bucket)]);

@@ -136,6 +136,7 @@ function spaceCard(usage, status, buckets, history) {
     const { quota, usage: used } = quotas.get(bucket) ?? {};
     if (quota?.bytes.mode !== "limit" || quota.bytes.bytes === 0) return null;
     const percent = Math.floor((used.bytes / quota.bytes.bytes) * 100);
+    if (percent < 50) return null;
     return tag(t("{percent} % of quota", { percent }), percent >= 85 ? "warn" : "", "gauge");
   };
   return card(

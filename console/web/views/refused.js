@@ -115,7 +115,7 @@ function statementOf(found) {
   return [
     t("statement {n} of policy", { n: found.statement + 1 }),
     " ",
-    link(found.policy_name, place("policies", [found.policy_id])),
+    link(found.policy_name, place("policy", [found.policy_id])),
     found.matching_resource && [" · ", h("code", null, found.matching_resource)],
   ];
 }

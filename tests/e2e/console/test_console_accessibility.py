@@ -90,7 +90,7 @@ def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: s
         for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account), ("sessions",), ("refused", refused), ("bucket", "no-such-bucket")]:
             open_place(page, place)
             found |= {(str(place), line): "" for line in page.violations()}
-        for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("policies",), "Create policy"), (("webhooks",), "Create webhook"),
+        for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("webhooks",), "Create webhook"),
                             (("lifecycle", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"), (("bucket-access", versioned), "Make objects public"),
                             (("settings", f"{versioned}-lock"), "Change default retention"), (("object", f"{versioned}-lock", "locked"), "Retention"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
             page.go(*place)
@@ -174,7 +174,7 @@ def places_with_data(bucket: str, account: str) -> list[tuple]:
     """Returns the places of one bucket, object and account, and a question with an answer."""
     key = "folder/text.json"
     question = {"who": account, "action": "s3:GetObject", "bucket": bucket, "key": key}
-    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", account), ("access", question), ("connect",)]
+    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", account), ("access", question), ("connect",), ("policy", "new", {"bucket": bucket})]
 
 
 def open_place(page: Page, place: tuple) -> None:

@@ -327,8 +327,12 @@ def test_account_and_policy(page: Page, console_store: Cairn, bucket: str):
     """The secret is shown once and works with the policy. The audit trail shows what was done."""
     page.go("policies")
     page.click("Create policy")
+    page.settled()
     page.fill("Name", "may read")
-    page.fill("Bucket", bucket)
+    page.check("Read")
+    page.fill("Bucket or folder of statement 1", f"{bucket}/*")
+    page.press("Enter")
+    page.see(f"This allows to read: all objects in {bucket}.")
     page.click("Create policy")
     page.see("1 policy")
     page.go("accounts")
