@@ -152,32 +152,6 @@ export const CLIENTS = [
     ],
   },
   {
-    name: "gitlab",
-    title: "GitLab",
-    sign: "layers",
-    needs: "read-write",
-    blocks: [
-      {
-        place: "/etc/gitlab/gitlab.rb",
-        lines: [
-          "gitlab_rails['object_store']['enabled'] = true",
-          "gitlab_rails['object_store']['proxy_download'] = true",
-          "gitlab_rails['object_store']['connection'] = {",
-          "  'provider' => 'AWS',",
-          "  'endpoint' => '{endpoint}',",
-          "  'region' => '{region}',",
-          "  'path_style' => true,",
-          "  'aws_access_key_id' => 'ACCESS_KEY',",
-          "  'aws_secret_access_key' => 'SECRET_KEY'",
-          "}",
-          "%w[artifacts external_diffs lfs uploads packages dependency_proxy terraform_state pages ci_secure_files].each do |kind|",
-          "  gitlab_rails['object_store']['objects'][kind]['bucket'] = \"BUCKET/#{kind}\"",
-          "end",
-        ],
-      },
-    ],
-  },
-  {
     name: "immich",
     title: "Immich",
     sign: "image",

@@ -8,7 +8,8 @@ let close = () => {};
 // Keeps a box within the window.
 function put(box, x, y) {
   const { offsetWidth: width, offsetHeight: height } = box;
-  box.style.setProperty("left", `${Math.max(8, Math.min(x, innerWidth - width - 8))}px`);
+  const { clientWidth } = document.documentElement;
+  box.style.setProperty("left", `${Math.max(8, Math.min(x, clientWidth - width - 8))}px`);
   box.style.setProperty("top", `${Math.max(8, Math.min(y, innerHeight - height - 8))}px`);
 }
 
@@ -72,7 +73,7 @@ export function openMenu({ x, y }, label, entries, before = document.activeEleme
     event.preventDefault();
     event.stopPropagation();
   });
-  document.body.append(box);
+  document.querySelector("main").append(box);
   put(box, x, y);
   addEventListener("pointerdown", outside, true);
   addEventListener("scroll", close, true);

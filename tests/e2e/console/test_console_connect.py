@@ -11,7 +11,7 @@ from harness.page import Page
 from harness.server import Cairn
 
 _numbers = itertools.count()
-CLIENTS = ["aws-cli", "boto3", "javascript", "rclone", "restic", "nextcloud", "gitlab", "immich"]
+CLIENTS = ["aws-cli", "boto3", "javascript", "rclone", "restic", "nextcloud", "immich"]
 
 
 def keys_of(page: Page) -> dict[str, str]:
