@@ -1,10 +1,10 @@
 // Lists of objects: other orders than that of the keys, columns that are shown, and comparison with the present.
 
 import { api, bucketPath } from "./api.js";
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { draw } from "./navigation.js";
-import { count, t } from "./text.js";
-import { ask, notice, tag } from "./ui.js";
+import { count, plural, t } from "./text.js";
+import { ask, notice, noticeError, sizeCell, tag } from "./ui.js";
 
 const HIDDEN_COLUMNS = "cairn-hidden-columns";
 const PAGE = 1000;
@@ -101,4 +101,40 @@ export function comparison(state) {
     deleted: () => tag(t("Deleted since"), "bad", "trash"),
     same: () => h("span", { class: "muted" }, t("The same")),
   }[state]?.();
+}
+
+/** Returns a function that makes the cell with the size of a folder. All folders of a level are counted at once. */
+export function folderSizes(bucket, prefix, place) {
+  const sizes = new Map();
+  const contentOf = (folder) => {
+    const known = sizes.get(folder);
+    if (!known)
+      return h(
+        "button",
+        {
+          type: "button",
+          class: "link",
+          "aria-label": t("Show size of {name}", { name: folder }),
+          onclick: measure,
+        },
+        t("Show size"),
+      );
+    const objects = plural(known.objects, "{n} object", "{n} objects");
+    return [sizeCell(known.bytes), h("div", { class: "muted small" }, objects)];
+  };
+  async function measure(event) {
+    const { folder } = event.target.closest("[data-folder]").dataset;
+    try {
+      const found = await api.get(bucketPath(bucket, "folder-usage"), { prefix });
+      for (const one of found.folders) sizes.set(one.prefix, one);
+      for (const cell of place.querySelectorAll("[data-folder]")) {
+        fill(cell, contentOf(cell.dataset.folder));
+        if (cell.dataset.folder === folder) cell.closest("tr").querySelector("a").focus();
+      }
+      if (!found.complete) notice(t("The folder is too large: not everything was counted."));
+    } catch (error) {
+      noticeError(error);
+    }
+  }
+  return (folder) => h("span", { "data-folder": folder }, contentOf(folder));
 }

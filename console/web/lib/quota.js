@@ -10,8 +10,8 @@ const UNITS = [
   ["1000000000000", "TB"],
 ];
 
-/** Makes the fields for a limit in bytes; `null` is none. Returns `{element, bytes}`. */
-export function quotaInput(present) {
+/** Makes the fields for a number of bytes; `null` is none. Returns `{element, bytes}`. */
+export function quotaInput(present, label = t("Size limit"), hint = t("Empty: no limit.")) {
   // The largest unit in which the limit has no more than three decimal places.
   const unit = UNITS.findLast(([bytes]) => present >= bytes && Number.isInteger((present / bytes) * 1000)) ?? UNITS[1];
   const number = h("input", {
@@ -22,7 +22,7 @@ export function quotaInput(present) {
   });
   const units = select(UNITS, unit[0]);
   units.setAttribute("aria-label", t("Unit"));
-  const made = field(t("Size limit"), number, t("Empty: no limit."));
+  const made = field(label, number, hint);
   number.after(units);
   made.classList.add("with-unit");
   return {

@@ -2,19 +2,30 @@
 
 import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
+import { downloadAll, saveArchives, ZIP_IN_MEMORY_MAX } from "../lib/downloads.js";
 import { chosen, dropped } from "../lib/files.js";
 import { bucketHead } from "../lib/heads.js";
 import { icon, mark } from "../lib/icons.js";
 import { drawInterrupted } from "../lib/interrupted.js";
 import { createShares } from "../lib/links.js";
-import { chooseColumns, comparison, hiddenColumns, presentState, readAll, sorted } from "../lib/listing.js";
+import {
+  chooseColumns,
+  comparison,
+  folderSizes,
+  hiddenColumns,
+  presentState,
+  readAll,
+  sorted,
+} from "../lib/listing.js";
 import { openMenu, openMenuBelow } from "../lib/menu.js";
+import { moveEntries } from "../lib/moving.js";
 import { go, place } from "../lib/navigation.js";
 import { contentPath, crumbs } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
 import { chooseMoment, momentButton, pastBanner, previewRestore } from "../lib/past.js";
 import { publicMark } from "../lib/public.js";
 import { removeAll } from "../lib/removal.js";
+import { foundName, queryOf, searchOf, searchTools } from "../lib/search.js";
 import { section } from "../lib/sections.js";
 import { mayAdminister, mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
@@ -27,7 +38,6 @@ import {
   field,
   link,
   quoted,
-  searchField,
   sizeCell,
   table,
   tableRow,
@@ -41,14 +51,6 @@ const PAGE = 500;
 const SECTION = 100;
 // Browsers ask before they save many files.
 const AT_ONCE_MAX = 50;
-const BETWEEN_DOWNLOADS = 300;
-
-async function downloadAll(bucket, keys) {
-  for (const key of keys) {
-    link("", contentPath(bucket, key), { download: "" }).click();
-    await new Promise((resolve) => setTimeout(resolve, BETWEEN_DOWNLOADS));
-  }
-}
 
 async function newFolder(bucket, prefix) {
   const name = h("input", { type: "text", required: true, autocomplete: "off" });
@@ -66,12 +68,17 @@ export async function show(view, { parts: [bucket], parameters }) {
   const order = parameters.get("sort") ?? "name";
   const isDescending = parameters.get("order") === "desc";
   const isPast = at !== undefined;
+  const search = searchOf(parameters);
   const mayChange = mayStore() && !isPast;
-  const info = await api.get(bucketPath(bucket));
+  const [info, others] = await Promise.all([
+    api.get(bucketPath(bucket)),
+    mayChange ? api.get("/api/v1/buckets").then(({ buckets }) => buckets.map(({ name }) => name)) : [],
+  ]);
   const isVersioned = info.versioning === "Enabled";
   const hasPast = info.versioning !== "Unversioned";
   const interrupted = h("div");
   const preview = h("div", { class: "restore-place" });
+  const listPlace = h("div");
   // Selected rows by an id that tells an object from a folder of the same name.
   const selected = new Map();
   const selection = h("div", { class: "selection", role: "group", "aria-label": t("Selection") });
@@ -103,17 +110,12 @@ export async function show(view, { parts: [bucket], parameters }) {
     await drawInterrupted(interrupted, bucket);
   }
   const overwrite = h("input", { type: "checkbox" });
-  const filter = h("input", {
-    type: "search",
-    placeholder: t("Jump to a prefix"),
-    "aria-label": t("Jump to a prefix"),
-    value: "",
-  });
-  filter.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && filter.value) go("bucket", [bucket], { prefix: prefix + filter.value, at });
-  });
-
   const remove = (keys, prefixes) => removeAll(bucket, { keys, prefixes }, isVersioned);
+  const move = (keys, prefixes) =>
+    moveEntries(bucket, [bucket, ...others.filter((name) => name !== bucket)], search ? "" : prefix, {
+      keys,
+      prefixes,
+    });
   const share = (keys) => createShares(bucket, keys).then((made) => made && markShared());
 
   function setSelected(row, isSelected) {
@@ -160,6 +162,9 @@ export async function show(view, { parts: [bucket], parameters }) {
             button([icon("download"), t("Download")], () => downloadAll(bucket, keys)),
             button([icon("link"), t("Share")], () => share(keys)),
           ],
+        (folders.length > 0 ? keys.length === 0 : keys.length > 1 && bytes <= ZIP_IN_MEMORY_MAX) &&
+          button([icon("archive"), "ZIP"], () => saveArchives(bucket, keys, folders, at)),
+        button([icon("arrow"), t("Move")], () => move(keys, folders)),
         folders.length === 1 &&
           keys.length === 0 &&
           hasPast &&
@@ -197,7 +202,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     !isPast && h("span", { "data-key": row.key }, shared.has(row.key) && tag(t("shared"), "good", "link")),
   ];
 
-  const nameOf = (row) => (row.key ?? row.prefix).slice(prefix.length);
+  const nameOf = (row) => (search ? row.key : (row.key ?? row.prefix).slice(prefix.length));
   const hrefOf = (row) =>
     row.key === undefined
       ? place("bucket", [bucket], { prefix: row.prefix, at })
@@ -209,7 +214,13 @@ export async function show(view, { parts: [bucket], parameters }) {
           "div",
           { class: "name" },
           mark(row.content_type),
-          h("span", null, link(nameOf(row) || "∅", hrefOf(row)), tagsOf(row)),
+          h(
+            "span",
+            null,
+            link(search ? foundName(row.key, search.q) : nameOf(row) || "∅", hrefOf(row)),
+            tagsOf(row),
+            search && h("div", { class: "muted small key" }, row.key.slice(0, row.key.lastIndexOf("/") + 1)),
+          ),
         );
 
   // What can be done with a row, for its button and the right mouse button.
@@ -225,6 +236,8 @@ export async function show(view, { parts: [bucket], parameters }) {
     if (row.key === undefined)
       return [
         open,
+        { text: t("Download as ZIP"), sign: "archive", task: () => saveArchives(bucket, [], [row.prefix], at) },
+        { text: t("Move or rename"), sign: "arrow", key: "F2", task: () => move([], [row.prefix]) },
         hasPast && {
           text: t("Restore to a moment"),
           sign: "past",
@@ -243,6 +256,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       open,
       { text: t("Download"), sign: "download", task: () => downloadAll(bucket, [row.key]) },
       { text: t("Share"), sign: "link", task: () => share([row.key]) },
+      { text: t("Move or rename"), sign: "arrow", key: "F2", task: () => move([row.key], []) },
       null,
       { text: t("Delete"), sign: "trash", key: t("Del"), isDangerous: true, task: () => remove([row.key], []) },
     ];
@@ -285,6 +299,7 @@ export async function show(view, { parts: [bucket], parameters }) {
   };
   const sortOf = (id) => (order === id ? { "aria-sort": isDescending ? "descending" : "ascending" } : {});
   const ofObject = (show) => (row) => (row.key === undefined ? "" : show(row));
+  const folderSize = folderSizes(bucket, prefix, listPlace);
   const hidden = hiddenColumns();
   const isShown = (id) => !hidden.has(id);
   let stateOf = () => "";
@@ -301,7 +316,10 @@ export async function show(view, { parts: [bucket], parameters }) {
       head: sorter("size", isPast ? t("Size then") : t("Size")),
       headProperties: sortOf("size"),
       align: "end",
-      cell: (row) => (row.key === undefined ? "–" : sizeCell(row.size)),
+      cell: (row) => {
+        if (row.key !== undefined) return sizeCell(row.size);
+        return isPast ? "–" : folderSize(row.prefix);
+      },
     },
     isShown("type") && {
       name: t("Type"),
@@ -317,7 +335,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       from: "medium",
       cell: ofObject((row) => timeCell(row.last_modified)),
     },
-    isPast && { name: t("Compared with now"), cell: (row) => comparison(stateOf(row)) },
+    isPast && !search && { name: t("Compared with now"), cell: (row) => comparison(stateOf(row)) },
     mayChange && {
       name: t("Actions"),
       head: h("span", { class: "hidden" }, t("Actions")),
@@ -366,7 +384,6 @@ export async function show(view, { parts: [bucket], parameters }) {
     return element;
   };
 
-  const listPlace = h("div");
   const openTag = h("span");
   const head = bucketHead(info, "bucket", {
     tags: openTag,
@@ -380,7 +397,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     ],
   });
   const tools = bar(
-    searchField(filter),
+    searchTools(bucket, prefix, at, search),
     h(
       "span",
       { class: "end" },
@@ -404,26 +421,33 @@ export async function show(view, { parts: [bucket], parameters }) {
     ),
   );
   const where = quoted(`${bucket}/${prefix}`);
-  const cli = isPast
-    ? [
-        `cairn object ls ${where} --at ${at}`,
-        `cairn bucket restore ${quoted(bucket)} --at ${at}${prefix ? ` --prefix ${quoted(prefix)}` : ""} --dry-run`,
-      ]
-    : [`cairn object ls ${where}`, `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`];
+  const cli =
+    isPast && !search
+      ? [
+          `cairn object ls ${where} --at ${at}`,
+          `cairn bucket restore ${quoted(bucket)} --at ${at}${prefix ? ` --prefix ${quoted(prefix)}` : ""} --dry-run`,
+        ]
+      : [
+          `cairn object ls ${where}`,
+          `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`,
+        ];
   const total = h("span", { class: "muted small" });
   const drawTotal = ({ usage }) => {
-    if (!isPast)
+    if (!isPast && !search)
       total.textContent = t("{objects} objects · {size}, exact", {
         objects: count(usage.objects),
         size: size(usage.bytes),
       });
   };
   drawTotal(info);
+  let examined = 0;
+  let found = 0;
   drawSelection();
   fill(
     view,
     head,
-    isPast ? pastBanner(bucket, prefix, at, preview) : tools,
+    isPast && pastBanner(bucket, prefix, at, preview),
+    (!isPast || search) && tools,
     interrupted,
     h("div", { class: "path" }, h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix, undefined, at)), total),
     h("div", { class: isPast ? "columns" : "" }, h("div", null, selection, listPlace), isPast && preview),
@@ -431,6 +455,18 @@ export async function show(view, { parts: [bucket], parameters }) {
   );
 
   const read = async (cursor, limit = PAGE) => {
+    if (search) {
+      const page = await api.get(bucketPath(bucket, "find"), {
+        ...queryOf(search),
+        limit,
+        continuation_token: cursor,
+        at,
+      });
+      examined += page.examined;
+      found += page.objects.length;
+      total.textContent = t("{found} found among {examined} keys", { found: count(found), examined: count(examined) });
+      return { rows: page.objects, next: page.next_continuation_token };
+    }
     const page = await api.get(bucketPath(bucket, "objects"), {
       prefix,
       delimiter: "/",
@@ -447,7 +483,7 @@ export async function show(view, { parts: [bucket], parameters }) {
   const list = pages(listPlace, {
     automatic: true,
     load: async (cursor) => {
-      if (isPast && cursor === undefined) stateOf = await presentState(bucket, prefix);
+      if (isPast && !search && cursor === undefined) stateOf = await presentState(bucket, prefix);
       if (order !== "name" || isDescending)
         return { rows: numbered(sorted(await readAll(read), order, isDescending), 2), next: null };
       const page = await read(cursor);
@@ -456,6 +492,11 @@ export async function show(view, { parts: [bucket], parameters }) {
     draw: (rows) => grown(table(t("Objects in {name}", { name: `${bucket}/${prefix}` }), columns, []), [...rows]),
     grow: grown,
     empty: () => {
+      if (search)
+        return emptyBox(
+          t("No object is like this."),
+          link(t("Show all objects"), place("bucket", [bucket], { at }), { class: "button" }),
+        );
       if (isPast) return emptyBox(t("There was nothing here at that moment."));
       return emptyBox(
         prefix ? t("Nothing begins with this prefix.") : t("No objects yet. Drop files here or upload."),
@@ -509,7 +550,10 @@ export async function show(view, { parts: [bucket], parameters }) {
       }[event.key];
     if (to) (to.querySelector("input") ?? to.querySelector("a"))?.focus();
     else if (row && event.key === "Enter" && event.target.matches("input")) row.querySelector("a").click();
-    else if (event.key === "Delete" && row && selected.size > 0 && mayChange) remove(chosenKeys(), chosenFolders());
+    else if (event.key === "F2" && row && mayChange) {
+      const entry = rowOf(row);
+      move(entry.key === undefined ? [] : [entry.key], entry.key === undefined ? [entry.prefix] : []);
+    } else if (event.key === "Delete" && row && selected.size > 0 && mayChange) remove(chosenKeys(), chosenFolders());
     else if (event.key === "Escape" && selected.size > 0) selectShown(false);
     else return;
     event.preventDefault();

@@ -2,7 +2,6 @@
 
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
-import { describe } from "../lib/errors.js";
 import { icon, kindOf, stoneOf } from "../lib/icons.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
@@ -73,7 +72,7 @@ async function copy(bucket, key, move) {
   }
   const copyTo = async () => {
     try {
-      await api.post(bucketPath(bucket, "object-copy", encodeKey(key)), {
+      await api.post(bucketPath(bucket, move ? "object-move" : "object-copy", encodeKey(key)), {
         destination_bucket: to.value,
         destination_key: name.value,
         if_absent: !overwrite.checked,
@@ -91,14 +90,6 @@ async function copy(bucket, key, move) {
     submit: async () => {
       if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
       await copyTo();
-      if (!move) return true;
-      try {
-        await api.remove(bucketPath(bucket, "object", encodeKey(key)));
-      } catch (error) {
-        throw new Error(
-          t("The object was copied, but the original could not be deleted: {reason}", { reason: describe(error) }),
-        );
-      }
       return true;
     },
   });

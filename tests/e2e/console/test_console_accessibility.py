@@ -42,8 +42,8 @@ def test_keyboard_alone(page: Page, console_store: Cairn, bucket: str):
     page.see("No objects yet.")
     assert console_store.s3.get(bucket, "unwanted.txt").status == 404
     page.press("/")
-    assert page.focused() == "Jump to a prefix"
-    page.press("no-such", "Enter")
+    assert page.focused() == f"Search all of {bucket}"
+    page.press("no-such/", "Enter")
     page.see("Nothing begins with this prefix.")
 
 

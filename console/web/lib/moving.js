@@ -1,0 +1,164 @@
+// Moves and renames objects and folders. Nothing is replaced without a question.
+
+import { api, bucketPath, encodeKey } from "./api.js";
+import { h } from "./dom.js";
+import { draw } from "./navigation.js";
+import { walk } from "./removal.js";
+import { count, plural, t } from "./text.js";
+import { ask, field, notice, noticeError, select } from "./ui.js";
+
+const AT_ONCE = 4;
+
+// A name that is free: `a.txt` becomes `a (2).txt`.
+function numbered(key, number) {
+  const [, stem, ending] = /^(.*?)(\.[^./]*)?$/s.exec(key);
+  return `${stem} (${number})${ending ?? ""}`;
+}
+
+async function moveOne(bucket, { from, to, target }, ifAbsent) {
+  await api.post(bucketPath(bucket, "object-move", encodeKey(from)), {
+    destination_bucket: target,
+    destination_key: to,
+    if_absent: ifAbsent,
+  });
+}
+
+// Moves all, a few at a time. Returns those whose names are taken. The first other failure ends it.
+async function moveAll(bucket, moves, ifAbsent, moved) {
+  const taken = [];
+  const rest = [...moves];
+  let failure = null;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let move = rest.shift(); move && !failure; move = rest.shift()) {
+        try {
+          await moveOne(bucket, move, ifAbsent);
+          moved.push(move);
+        } catch (error) {
+          if (error.code === "OBJECT_ALREADY_EXISTS") taken.push(move);
+          else if (error.status !== 404) failure = error;
+        }
+      }
+    }),
+  );
+  if (failure) throw failure;
+  return taken;
+}
+
+async function keepBoth(bucket, moves, moved) {
+  let rest = moves;
+  for (let number = 2; rest.length > 0 && number < 100; number += 1) {
+    const named = rest.map((move) => ({
+      ...move,
+      to: numbered(move.wanted ?? move.to, number),
+      wanted: move.wanted ?? move.to,
+    }));
+    rest = await moveAll(bucket, named, true, moved);
+  }
+}
+
+// Asks once for all names that exist. `null`: they are left out.
+async function askTaken(bucket, taken, moved) {
+  const choice = select(
+    [
+      ["both", t("Keep both: the moved ones get a number")],
+      ["replace", t("Replace what is there")],
+      ["leave", t("Leave these out")],
+    ],
+    "both",
+  );
+  await ask({
+    title: plural(taken.length, "{n} name exists already", "{n} names exist already"),
+    action: t("Continue"),
+    content: [
+      h(
+        "p",
+        { class: "muted" },
+        taken
+          .slice(0, 5)
+          .map(({ to }) => to)
+          .join(", "),
+        taken.length > 5 && " …",
+      ),
+      field(t("What happens to them"), choice),
+    ],
+    submit: async () => {
+      if (choice.value === "both") await keepBoth(bucket, taken, moved);
+      if (choice.value === "replace")
+        await moveAll(
+          bucket,
+          taken.map((move) => ({ ...move, isReplacing: true })),
+          false,
+          moved,
+        );
+      return true;
+    },
+  });
+}
+
+function report(bucket, moved, where) {
+  const isSafe = moved.every((move) => !move.isReplacing);
+  const undo = async () => {
+    try {
+      for (const { from, to, target } of moved) await moveOne(target, { from: to, to: from, target: bucket }, true);
+      notice(plural(moved.length, "{n} object is back.", "{n} objects are back."));
+    } catch (error) {
+      noticeError(error);
+    }
+    draw();
+  };
+  notice(
+    plural(moved.length, "Moved {n} object to {where}.", "Moved {n} objects to {where}.", { where }),
+    isSafe && moved.length > 0 ? [t("Undo"), undo] : undefined,
+  );
+}
+
+/**
+ * Asks where objects and folders go, and moves them. One object or folder gets a name of its own; several go into a
+ * folder with their names. `folder` is where they are.
+ */
+export async function moveEntries(bucket, buckets, folder, { keys, prefixes }) {
+  const [single] = keys.length + prefixes.length === 1 ? [...keys, ...prefixes] : [];
+  const target = select(
+    buckets.map((name) => [name, name]),
+    bucket,
+  );
+  const to = h("input", { type: "text", spellcheck: "false", value: single ?? folder, required: single !== undefined });
+  const moved = [];
+  const progress = h("p", { class: "muted", role: "status" });
+  let taken = [];
+  const isDone = await ask({
+    title: single === undefined ? t("Move to a folder") : t("Move or rename {name}", { name: single }),
+    action: t("Move"),
+    content: [
+      field(t("Bucket"), target),
+      field(single === undefined ? t("Folder") : t("New name, with its folders"), to),
+      progress,
+    ],
+    submit: async () => {
+      const end = single === undefined ? to.value.replace(/\/*$/, to.value ? "/" : "") : to.value;
+      const moves = keys.map((from) => ({ from, to: single === undefined ? end + from.slice(folder.length) : end }));
+      for (const prefix of prefixes) {
+        const base = single === undefined ? end + prefix.slice(folder.length) : end.replace(/\/*$/, "/");
+        if (target.value === bucket && base.startsWith(prefix))
+          throw new Error(t("A folder cannot be moved into itself."));
+        await walk(bucket, prefix, (objects) => {
+          for (const { key } of objects) moves.push({ from: key, to: base + key.slice(prefix.length) });
+        });
+      }
+      for (const move of moves) move.target = target.value;
+      const timer = setInterval(() => {
+        progress.textContent = t("{done} of {n} moved", { done: count(moved.length), n: count(moves.length) });
+      }, 500);
+      try {
+        taken = await moveAll(bucket, moves, true, moved);
+      } finally {
+        clearInterval(timer);
+      }
+      return true;
+    },
+  });
+  if (isDone && taken.length > 0) await askTaken(bucket, taken, moved);
+  if (moved.length > 0) report(bucket, moved, `${target.value}/${to.value}`);
+  if (isDone || moved.length > 0) draw();
+}
