@@ -1,4 +1,4 @@
-//! Compresses the files of the console and makes a table of them. Comments are left out: browsers do not need them.
+//! Compresses the files of the console and makes a table of them. Browsers need no comments and no indentation.
 //!
 //! The name of their folder in URLs is a hash of all of them. So browsers keep them forever, modules import each other by
 //! relative paths, and files of two versions are never mixed.
@@ -36,15 +36,16 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
-/// Returns a script or a style sheet without its comments. Only comments that begin a line are found, so none in a string.
-fn without_comments(text: &str) -> String {
+/// Returns a script or a style sheet without comments and indentation, line by line. Only comments that begin a line are
+/// found, so none in a string; a test makes sure that no text has several lines.
+fn bare(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     let mut is_inside = false;
     for line in text.lines() {
         let start = line.trim_start();
         is_inside |= start.starts_with("/*");
         if !is_inside && !start.starts_with("//") {
-            made.push_str(line);
+            made.push_str(start);
             made.push('\n');
         }
         is_inside &= !line.contains("*/");
@@ -74,7 +75,7 @@ fn main() {
             let text = String::from_utf8(bytes).expect("UTF-8");
             bytes = text.replace(VERSION_PLACEHOLDER, version).into_bytes();
         } else if name.ends_with(".js") || name.ends_with(".css") {
-            bytes = without_comments(&String::from_utf8(bytes).expect("UTF-8")).into_bytes();
+            bytes = bare(&String::from_utf8(bytes).expect("UTF-8")).into_bytes();
         }
         let (plain, gzip) = (out.join(format!("{number}.plain")), out.join(format!("{number}.gz")));
         fs::write(&gzip, compressed(&bytes)).expect("writable");

@@ -119,27 +119,27 @@ def test_lines_are_short():
     assert long_lines("planted", f'{"x" * 121}\n  "{"x" * 121}",\nt("{"x" * 121}")') == ["planted:1", "planted:3"]
 
 
-def without_comments(text: str) -> str:
-    """A script or a style sheet as it is served: `console/build.rs` leaves out comments that begin a line."""
+def bare(text: str) -> str:
+    """A script or a style sheet as it is served: `console/build.rs` leaves out comments that begin a line, and indentation."""
     kept, inside = [], False
     for line in text.splitlines():
         inside |= line.lstrip().startswith("/*")
         if not inside and not line.lstrip().startswith("//"):
-            kept.append(line)
+            kept.append(line.lstrip())
         inside &= "*/" not in line
     return "\n".join(kept)
 
 
 def test_all_files_stay_small():
     """A browser reads all of them soon after the first view."""
-    served = [without_comments(path.read_text()) if path.suffix in (".js", ".css") else path.read_text() for path in WEB.rglob("*") if path.is_file()]
+    served = [bare(path.read_text()) if path.suffix in (".js", ".css") else path.read_text() for path in WEB.rglob("*") if path.is_file()]
     assert sum(len(gzip.compress(text.encode(), 9)) for text in served) < COMPRESSED_BYTES_MAX
 
 
 def test_only_comments_look_like_comments():
     """What is left out when the files are served is found line by line, so texts of several lines could be cut."""
-    assert without_comments("// a\n/** b\n * c */\nd\n  // e\nf // g\n/* h */\ni") == "d\nf // g\ni"
-    served = {path.name: without_comments(path.read_text()).splitlines() for path in sources(WEB)}
+    assert bare("// a\n/** b\n * c */\nd\n  // e\nf // g\n/* h */\ni") == "d\nf // g\ni"
+    served = {path.name: bare(path.read_text()).splitlines() for path in sources(WEB)}
     assert [(name, line) for name, lines in served.items() for line in lines if line.count("`") % 2] == []
 
 

@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { attention, counts, draw, go, place, setCount } from "./navigation.js";
 import { mayAdminister, mayOversee, session } from "./session.js";
 import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./text.js";
-import { link, select } from "./ui.js";
+import { avatar, link, select, shortName } from "./ui.js";
 
 const always = () => true;
 // Name in the URL, text, icon, condition.
@@ -103,8 +103,7 @@ export function frame(onSignOut) {
 export const isInFrame = (element) => [side, topBar, bottomBar].some((part) => part.contains(element));
 
 const mayOpen = ([, , , condition]) => condition();
-const initial = () => session.principal.replace(/^.*:/, "").slice(0, 1).toUpperCase();
-const avatar = () => h("span", { class: "avatar", "aria-hidden": "true" }, initial());
+const own = () => avatar(shortName(session.principal));
 const logo = () => h("span", { class: "logo", "aria-hidden": "true" });
 
 // On a phone, the rail covers the view.
@@ -206,7 +205,7 @@ export function drawFrame(isMenuOpen = false) {
     h(
       "summary",
       null,
-      avatar(),
+      own(),
       h(
         "span",
         { class: "who" },
@@ -247,7 +246,7 @@ export function drawFrame(isMenuOpen = false) {
       { type: "button", class: "quiet", "aria-label": t("Search or jump to"), onclick: openJump },
       icon("search"),
     ),
-    opener(t("Account and settings"), avatar()),
+    opener(t("Account and settings"), own()),
   );
   const short = GROUPS.flatMap(([, entries]) => entries).filter(([name]) => ON_PHONES.includes(name));
   fill(

@@ -1,10 +1,10 @@
 // What accounts may do in a bucket, as their policies say it.
 
 import { h } from "./dom.js";
-import { icon, stoneOf } from "./icons.js";
+import { icon } from "./icons.js";
 import { place } from "./navigation.js";
 import { t } from "./text.js";
-import { emptyBox, link, table, tag } from "./ui.js";
+import { avatar, emptyBox, link, table, tag } from "./ui.js";
 
 // More accounts would make a page that nobody reads.
 const SHOWN_MAX = 200;
@@ -94,11 +94,7 @@ export function rightsTable(bucket, accounts, policies) {
                 h(
                   "span",
                   { class: "person" },
-                  h(
-                    "span",
-                    { class: `avatar stone-${stoneOf(account.name)}`, "aria-hidden": "true" },
-                    account.name.slice(0, 1).toUpperCase(),
-                  ),
+                  avatar(account.name),
                   link(account.name, place("account", [account.id])),
                   !account.enabled && tag(t("off"), "warn"),
                 ),

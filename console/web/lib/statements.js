@@ -1,14 +1,13 @@
-// Statements of policies in tables and in words.
+// Statements of policies in lists.
 
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
+import { formOf, sentence } from "./policy-words.js";
 import { t } from "./text.js";
-import { link, table, tag } from "./ui.js";
+import { link, tag } from "./ui.js";
 
 // More would make a page that nobody reads.
 const SHOWN_MAX = 500;
-
-const code = (texts) => texts.map((text) => h("div", null, h("code", null, text)));
 
 /** Shows the effect of a statement. */
 export const effectTag = (effect) =>
@@ -25,30 +24,27 @@ export const restrictions = (statement) => [
     ),
 ];
 
-/** Returns a table of the statements of policies. */
-export function statementTable(policies) {
+/** Returns the statements of policies, each with its sentence. */
+export function statementList(policies) {
   const rows = policies.flatMap((policy) =>
-    policy.statements.map((statement, index) => ({ ...statement, policy, index })),
+    policy.statements.map((statement, index) => ({ policy, statement, number: index + 1 })),
   );
-  return [
-    table(
-      t("Statements"),
-      [
-        { name: t("Effect"), cell: (row) => effectTag(row.effect) },
-        { name: t("Actions allowed or denied"), cell: (row) => code(row.actions) },
-        { name: t("On"), cell: (row) => [code(row.resources), restrictions(row)] },
-        {
-          name: t("By"),
-          from: "medium",
-          cell: (row) => [
-            link(row.policy.name, place("policy", [row.policy.id])),
-            h("div", { class: "muted small" }, t("statement {n}", { n: row.index + 1 })),
-          ],
-        },
-      ],
-      rows.slice(0, SHOWN_MAX),
-    ),
+  return h(
+    "ul",
+    { class: "card" },
+    rows
+      .slice(0, SHOWN_MAX)
+      .map(({ policy, statement, number }) =>
+        h(
+          "li",
+          null,
+          sentence(formOf(statement)),
+          " ",
+          h("span", { class: "muted small" }, t("statement {n} of policy", { n: number }), " "),
+          link(policy.name, place("policy", [policy.id])),
+        ),
+      ),
     rows.length > SHOWN_MAX &&
-      h("p", { class: "muted" }, t("The first {n} are shown. The command line lists all.", { n: SHOWN_MAX })),
-  ];
+      h("li", { class: "muted" }, t("The first {n} are shown. The command line lists all.", { n: SHOWN_MAX })),
+  );
 }

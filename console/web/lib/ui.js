@@ -2,7 +2,7 @@
 
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
-import { icon } from "./icons.js";
+import { icon, stoneOf } from "./icons.js";
 import { date, exactDate, exactSize, size, t, when } from "./text.js";
 
 /** A size with the exact number of bytes on hover. */
@@ -402,6 +402,13 @@ export function viewHead(title, { path, sign, stone, tags, note, actions, tabs }
     tabs && tabsOf(tabs),
   );
 }
+
+/** The sign of a person or an application: a letter in the colour of the name. */
+export const avatar = (name) =>
+  h("span", { class: `avatar stone-${stoneOf(name)}`, "aria-hidden": "true" }, name.slice(0, 1).toUpperCase());
+
+/** A principal without its kind. */
+export const shortName = (principal) => principal.replace(/^.*:/, "");
 
 /** A row of filters and smaller actions between the head of a view and its content. */
 export function bar(...children) {

@@ -3,7 +3,7 @@
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
 import { go, place } from "../lib/navigation.js";
-import { effectTag, restrictions, statementTable } from "../lib/statements.js";
+import { effectTag, restrictions, statementList } from "../lib/statements.js";
 import { t } from "../lib/text.js";
 import {
   button,
@@ -201,7 +201,7 @@ export async function show(view, { parameters }) {
           [t("Status"), account.enabled ? t("on") : t("off")],
         ]),
         inForce.policies.length > 0
-          ? statementTable(inForce.policies)
+          ? statementList(inForce.policies)
           : emptyBox(t("No policies: every request is refused.")),
       ],
       commands(...lines, ...(account ? [`cairn service-account policies ${quoted(account.name)}`] : [])),

@@ -6,7 +6,7 @@ import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { secretDialog } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
-import { statementTable } from "../lib/statements.js";
+import { statementList } from "../lib/statements.js";
 import { t } from "../lib/text.js";
 import {
   acting,
@@ -177,7 +177,7 @@ export async function show(view, { parts: [id] }) {
     account.policies.length > 0 ? attached : emptyBox(t("No policies: every request is refused.")),
     h("h2", null, t("What it may do")),
     h("p", null, link(t("Check access to a bucket or an object"), place("access", [], { who: account.name }))),
-    account.policies.length > 0 && statementTable(inForce.policies),
+    account.policies.length > 0 && statementList(inForce.policies),
     mayAdminister() && [
       h("h2", null, t("Turn off or delete")),
       h(

@@ -3,12 +3,13 @@
 import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
-import { icon, mark, stoneOf } from "../lib/icons.js";
+import { icon, mark } from "../lib/icons.js";
 import { draw } from "../lib/navigation.js";
 import { noticeBack, undeleteKeys } from "../lib/removal.js";
 import { mayStore } from "../lib/session.js";
 import { count, day, plural, size, t } from "../lib/text.js";
 import {
+  avatar,
   bar,
   button,
   commands,
@@ -19,6 +20,7 @@ import {
   noticeError,
   quoted,
   searchField,
+  shortName,
   sizeCell,
   table,
   tableRow,
@@ -73,13 +75,8 @@ function daysKept(rules, key) {
 
 function personCell(principal) {
   if (!principal) return h("span", { class: "muted" }, "–");
-  const name = principal.replace(/^.*:/, "");
-  return h(
-    "span",
-    { class: "person", title: principal },
-    h("span", { class: `avatar stone-${stoneOf(name)}`, "aria-hidden": "true" }, name.slice(0, 1).toUpperCase()),
-    name,
-  );
+  const name = shortName(principal);
+  return h("span", { class: "person", title: principal }, avatar(name), name);
 }
 
 async function enableVersions(bucket) {

@@ -11,12 +11,14 @@ import { place } from "../lib/navigation.js";
 import { mayAdminister, mayOversee } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
+  avatar,
   button,
   card,
   commands,
   copyText,
   link,
   loadInto,
+  shortName,
   sizeCell,
   table,
   tag,
@@ -64,11 +66,11 @@ function latelyCard(events) {
       "ul",
       { class: "lately" },
       events.map((event) => {
-        const name = event.principal.replace(/^.*:/, "");
+        const name = shortName(event.principal);
         return h(
           "li",
           null,
-          h("span", { class: `avatar stone-${stoneOf(name)}`, "aria-hidden": "true" }, name.slice(0, 1).toUpperCase()),
+          avatar(name),
           h(
             "div",
             null,

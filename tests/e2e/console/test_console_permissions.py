@@ -210,7 +210,7 @@ def test_question_has_an_answer_and_a_url(page: Page, console_store: Cairn, buck
     """Allowed, denied by a statement, and denied by none, with what would allow it; the URL asks again."""
     account = create_account(console_store, statement("allow", "GetObject", f"bucket:{bucket}/team*"), statement("deny", "GetObject", f"bucket:{bucket}/team/secret*"))
     page.go("account", account.id)
-    page.see(f"bucket:{bucket}/team/secret*")
+    page.see(f"This forbids to read: team/secret in {bucket}")
     page.click("Check access to a bucket or an object")
     page.settled()
     page.fill("Bucket", bucket)
