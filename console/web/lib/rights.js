@@ -78,10 +78,14 @@ export function rightsTable(bucket, accounts, policies) {
       return { account, policies: mine, statements: mine.flatMap((policy) => policy.statements) };
     })
     .filter((row) => row.policies.length > 0);
-  const right = (name, action) => ({ name, cell: (row) => cellOf(row.statements, action, bucket) });
+  // On a phone the heads are not shown, so each cell has its name.
+  const right = (name, action) => ({
+    name,
+    cell: (row) => [h("span", { class: "muted on-phones" }, name, " "), cellOf(row.statements, action, bucket)],
+  });
   return h(
     "section",
-    null,
+    { class: "rights" },
     h("h2", null, t("Who can do what here")),
     rows.length === 0
       ? emptyBox(t("No policy of an account is about this bucket."))

@@ -49,7 +49,12 @@ export async function sessionTable(done) {
         name: t("Actions"),
         head: h("span", { class: "hidden" }, t("Actions")),
         align: "end",
-        cell: (row) => button(t("End session"), () => end(row, done), "link danger"),
+        cell: (row) =>
+          h(
+            "div",
+            { class: "row-actions" },
+            button(t("End session"), () => end(row, done), "link danger"),
+          ),
       },
     ],
     sessions,

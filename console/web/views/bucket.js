@@ -315,6 +315,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       name: t("Size"),
       head: sorter("size", isPast ? t("Size then") : t("Size")),
       headProperties: sortOf("size"),
+      from: isPast && !search ? "medium" : undefined,
       align: "end",
       cell: (row) => {
         if (row.key !== undefined) return sizeCell(row.size);

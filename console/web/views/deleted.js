@@ -213,14 +213,18 @@ async function showDeleted(place, bucket, rules) {
       cell: (act) =>
         !act.isInner &&
         h(
-          "button",
-          {
-            type: "button",
-            class: "link",
-            "aria-label": t("Restore {name}", { name: act.name }),
-            onclick: () => restore(act.keys),
-          },
-          t("Restore"),
+          "div",
+          { class: "row-actions" },
+          h(
+            "button",
+            {
+              type: "button",
+              class: "link",
+              "aria-label": t("Restore {name}", { name: act.name }),
+              onclick: () => restore(act.keys),
+            },
+            t("Restore"),
+          ),
         ),
     },
   ].filter(Boolean);

@@ -82,7 +82,12 @@ export async function show(view) {
           name: t("Actions"),
           head: h("span", { class: "hidden" }, t("Actions")),
           align: "end",
-          cell: (row) => button(t("Delete"), () => remove(row), "link danger"),
+          cell: (row) =>
+            h(
+              "div",
+              { class: "row-actions" },
+              button(t("Delete"), () => remove(row), "link danger"),
+            ),
         },
       ],
       tokens,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.accounts import create_account, statement
 from harness.management import expect
 from harness.page import Page
 from harness.server import Cairn
@@ -84,6 +85,22 @@ def test_phone_has_bars(page: Page, bucket: str):
         page.wait("async () => location.hash === '#/policies'")
         page.settled()
         assert not page.has("Refused requests"), "the rail closes"
+    finally:
+        page.resize()
+
+
+def test_tables_of_phones_do_not_scroll_sideways(page: Page, console_store: Cairn, versioned: str):
+    """They become rows: what is rejected and what helps is in sight."""
+    console_store.s3.put(versioned, "2026/a file with a rather long name.txt", b"x")
+    console_store.s3.delete(versioned, "2026/a file with a rather long name.txt")
+    create_account(console_store, statement("allow", "GetObject", f"bucket:{versioned}/2026/*"), name="phone-reader")
+    page.resize(390, 844)
+    try:
+        wide = {}
+        for place in (("deleted", versioned), ("bucket-access", versioned), ("buckets",), ("tokens",), ("accounts",), ("policies",), ("sessions",)):
+            page.go(*place)
+            wide[place] = page.run("async () => [...document.querySelectorAll('main .table')].filter((one) => one.scrollWidth > one.clientWidth + 1).length")
+        assert not any(wide.values()), wide
     finally:
         page.resize()
 
