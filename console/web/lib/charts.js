@@ -54,7 +54,8 @@ const swatch = (kind) =>
 
 /**
  * Makes a chart. `lines` are `{name, kind, values}` with one value or null per interval; `kind` is `first`, `second` or
- * `third`. `text` formats a value.
+ * `third`. `text` formats a value. Returns `{element, plot, showAt}`. `showAt(index)` shows the values of an interval
+ * in the legend, and returns them as a text; without an index, those of the latest.
  */
 export function chart({ title, lines, text, times, seconds, begin, end }) {
   const known = lines.map((line) => line.values.filter((value) => value !== null));
@@ -63,29 +64,48 @@ export function chart({ title, lines, text, times, seconds, begin, end }) {
     (line, index) => `${line.name} ${known[index].length > 0 ? text(known[index].at(-1)) : "–"}`,
   );
   const clock = new Intl.DateTimeFormat(currentLanguage(), { hour: "2-digit", minute: "2-digit" });
-  return h(
+  const names = latest.map((value) => h("span", null, value));
+  const cursor = svg("path", { class: "cursor" });
+  const plot = svg(
+    "svg",
+    {
+      viewBox: `0 -2 ${WIDTH} ${HEIGHT + 4}`,
+      preserveAspectRatio: "none",
+      role: "img",
+      tabindex: "0",
+      "aria-label": `${title}: ${latest.join(", ")}`,
+    },
+    [0, 0.5, 1].map((part) => svg("path", { class: "grid", d: `M0 ${HEIGHT * part}H${WIDTH}` })),
+    lines.map((line) =>
+      svg("path", { class: `line ${line.kind}`, d: path(times, seconds, line.values, begin, end, top) }),
+    ),
+    cursor,
+  );
+  const showAt = (index) => {
+    const shown = lines.map((line, number) => {
+      if (index === undefined) return latest[number];
+      const value = line.values[index];
+      return `${line.name} ${value === null ? "–" : text(value)}`;
+    });
+    shown.forEach((value, number) => {
+      names[number].textContent = value;
+    });
+    const x = index === undefined ? -1 : ((times[index] - begin) / (end - begin)) * WIDTH;
+    cursor.setAttribute("d", x < 0 ? "" : `M${x.toFixed(1)} 0V${HEIGHT}`);
+    return shown.join(", ");
+  };
+  const element = h(
     "figure",
     { class: "chart" },
     h(
       "figcaption",
       null,
       h("b", null, title),
-      lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), latest[index])),
+      lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), names[index])),
     ),
     h("div", { class: "muted small" }, text(top)),
-    svg(
-      "svg",
-      {
-        viewBox: `0 -2 ${WIDTH} ${HEIGHT + 4}`,
-        preserveAspectRatio: "none",
-        role: "img",
-        "aria-label": `${title}: ${latest.join(", ")}`,
-      },
-      [0, 0.5, 1].map((part) => svg("path", { class: "grid", d: `M0 ${HEIGHT * part}H${WIDTH}` })),
-      lines.map((line) =>
-        svg("path", { class: `line ${line.kind}`, d: path(times, seconds, line.values, begin, end, top) }),
-      ),
-    ),
+    plot,
     h("div", { class: "muted small scale" }, h("span", null, clock.format(begin)), h("span", null, clock.format(end))),
   );
+  return { element, plot, showAt };
 }

@@ -33,12 +33,12 @@ function figures(found) {
   };
 }
 
-function charts(found) {
+function charts(found, said) {
   const { times, seconds, ...of } = figures(found);
   const end = Math.max(Date.now(), times.at(-1) ?? 0);
   const shared = { times, seconds, begin: end - found.period_seconds * 1000, end };
   const line = (name, kind, values) => ({ name, kind, values });
-  return [
+  const made = [
     chart({
       ...shared,
       title: t("S3 requests"),
@@ -62,6 +62,35 @@ function charts(found) {
       lines: [line(t("Stored"), "first", of.stored), line(t("Current"), "second", of.current)],
     }),
   ];
+  follow(made, times, shared.begin, end, said);
+  return made.map(({ element }) => element);
+}
+
+// One moment in all charts: that of the pointer, or of the arrow keys.
+function follow(made, times, begin, end, said) {
+  let at = times.length;
+  const showAll = (index) => {
+    const texts = made.map(({ showAt }) => showAt(index));
+    return index === undefined ? "" : `${exactDate(new Date(times[index]).toISOString())}: ${texts.join(", ")}`;
+  };
+  for (const { plot } of made) {
+    plot.addEventListener("pointermove", (event) => {
+      const { left, width } = plot.getBoundingClientRect();
+      const time = begin + ((event.clientX - left) / width) * (end - begin);
+      // The interval that ends next.
+      at = times.findIndex((one) => one >= time);
+      showAll(at < 0 ? undefined : at);
+    });
+    plot.addEventListener("pointerleave", () => showAll());
+    plot.addEventListener("blur", () => showAll());
+    plot.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step || times.length === 0) return;
+      event.preventDefault();
+      at = Math.max(0, Math.min(times.length - 1, at + step));
+      said.textContent = showAll(at);
+    });
+  }
 }
 
 function rowsOf(found) {
@@ -105,6 +134,7 @@ export function showHistory(place) {
   period.setAttribute("aria-label", t("Period"));
   const drawn = h("div", { class: "charts" });
   const rows = h("div");
+  const said = h("p", { class: "hidden", role: "status" });
   let found = null;
   const details = h(
     "details",
@@ -112,7 +142,7 @@ export function showHistory(place) {
     h("summary", null, t("Figures as a table")),
     rows,
   );
-  fill(place, h("div", { class: "row" }, h("h2", null, t("Over time")), period), drawn, details);
+  fill(place, h("div", { class: "row" }, h("h2", null, t("Over time")), period), drawn, said, details);
   let timer;
   let isOver = false;
   const load = async () => {
@@ -124,7 +154,7 @@ export function showHistory(place) {
       if (isOver || wanted !== period.value) return;
       const isOther = found?.period !== answer.period;
       found = answer;
-      fill(drawn, charts(found));
+      if (!drawn.matches(":hover, :focus-within") || isOther) fill(drawn, charts(found, said));
       // A table that somebody reads does not change.
       if (details.open && isOther) fill(rows, figureTable(found));
       timer = setTimeout(load, REFRESH[wanted]);

@@ -23,6 +23,14 @@ def test_overview_draws_figures_over_time(page: Page, console_store: Cairn):
     assert "Stored 5.0 kB" in charts[2]["name"]
     first = charts[0]["lines"][0]
     assert first.startswith("M") and float(first[1:].split()[0]) > 300, f"nothing before the server's start: {first}"
+    # The values of one moment are shown in all charts, and said.
+    page.run("async () => document.querySelector('.chart > svg').focus()")
+    page.press("Left")
+    said = page.wait("async () => document.querySelector('.history [role=status]')?.textContent", what="the values of a moment")
+    assert "Reads" in said and "p99" in said and "Stored 5.0 kB" in said, said
+    cursors = page.run("async () => [...document.querySelectorAll('.chart .cursor')].map((line) => line.getAttribute('d'))")
+    assert len(set(cursors)) == 1 and cursors[0], cursors
+    assert page.violations() == []
     page.click("Figures as a table")
     page.see("Received")
     rows = page.run("async () => [...document.querySelectorAll('details tbody tr')].map((row) => row.innerText)")
@@ -105,6 +113,7 @@ def test_auditor_sees_the_own_sessions_and_ends_this_one(page: Page, console_sto
         page.see("Refused requests")
         assert not page.has("Tokens")
         page.menu("Sessions")
+        page.see("Where this credential is signed in to this console.")
         page.wait("async () => document.querySelectorAll('main tbody tr').length === 2", what="two sessions")
         page.run("async () => [...document.querySelectorAll('main tbody tr')].find(tr => !tr.innerText.includes('this one')).querySelector('button.danger').click()")
         page.see("signed out at once")
