@@ -1,7 +1,7 @@
 // Applications: an account, a policy and a bucket, made as `cairn app create` makes them, and the settings to paste.
 
 import { api, bucketPath } from "./api.js";
-import { createProtectedBucket } from "./first-steps.js";
+import { protect } from "./first-steps.js";
 import { t } from "./text.js";
 
 export const REGION = "us-east-1";
@@ -51,9 +51,9 @@ export async function createApplication({ name, bucket, isNew, keepsVersions, qu
     });
     undo.push(() => api.remove(`/api/v1/policies/${policy.id}`));
     if (isNew) {
-      if (keepsVersions) await createProtectedBucket(bucket);
-      else await api.post("/api/v1/buckets", { name: bucket, object_lock: false });
+      await api.post("/api/v1/buckets", { name: bucket, object_lock: false });
       undo.push(() => api.remove(bucketPath(bucket)));
+      if (keepsVersions) await protect(bucket);
       if (quota)
         await api.put(bucketPath(bucket, "quota"), {
           quota: { bytes: { mode: "limit", bytes: quota }, objects: { mode: "unlimited" } },

@@ -186,6 +186,12 @@ function ofRefused(list) {
     }));
 }
 
+// What could not be read is not fine.
+function ofMissing(answers) {
+  if (answers.every((answer) => answer !== null)) return [];
+  return [{ level: AMBER, sign: "alert", entry: "storage", title: t("Not everything could be checked."), detail: "" }];
+}
+
 function ofLifecycle(status) {
   if (!status?.paused) return [];
   const resume = async () => {
@@ -229,6 +235,7 @@ export async function findAttention() {
     ...ofQuotas(buckets),
     ...ofRefused(refused),
     ...ofLifecycle(lifecycle),
+    ...ofMissing([info, status, history, webhooks, buckets, lifecycle]),
   ].sort((a, b) => a.level - b.level || (a.days ?? DISK_DAYS) - (b.days ?? DISK_DAYS));
   mark(found);
   return { found, info, status, history, buckets: buckets?.buckets ?? [] };

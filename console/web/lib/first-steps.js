@@ -15,13 +15,8 @@ const STONES = [
   [100, 32, 36, 20],
 ];
 
-/** Creates a bucket that keeps old versions for some days. */
-export async function createProtectedBucket(name) {
-  await api.post("/api/v1/buckets", { name, object_lock: false });
-  await protect(name);
-}
-
-async function protect(name) {
+/** Lets a bucket keep old versions for some days. */
+export async function protect(name) {
   await api.put(bucketPath(name, "versioning"), { versioning: "Enabled" });
   await api.post(bucketPath(name, "lifecycle"), {
     prefix: "",
@@ -68,8 +63,8 @@ function bucketForm() {
       onsubmit: async (event) => {
         event.preventDefault();
         try {
-          if (versions.checked) await createProtectedBucket(name.value);
-          else await api.post("/api/v1/buckets", { name: name.value, object_lock: false });
+          await api.post("/api/v1/buckets", { name: name.value, object_lock: false });
+          if (versions.checked) await protect(name.value);
           draw();
         } catch (error) {
           noticeError(error);

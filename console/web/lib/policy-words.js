@@ -52,9 +52,20 @@ export function placeText(resource) {
   return t("the object {key} in {bucket}", { key, bucket });
 }
 
+const OF_BUCKETS = new Set(["s3:ListBucket", "s3:ManageBucket"]);
+
+/**
+ * Returns whether an action can have an effect in a place: patterns of objects do not match their bucket, and the name
+ * of a bucket does not match the objects in it.
+ */
+export const isEffective = (action, place) =>
+  OF_BUCKETS.has(action) ? !place.includes("/") : place.includes("/") || place.endsWith("*");
+
 /** Says in a sentence what a statement does. */
 export function sentence({ effect, actions, places, onlyIfAbsent, networks }) {
   if (actions.length === 0 || places.length === 0) return t("This says nothing yet: choose an action and a place.");
+  if (!actions.some((action) => places.some((place) => isEffective(action, place))))
+    return t("This has no effect: List and Manage need a bucket, and the others objects, such as bucket/*.");
   const names = actionNames()
     .filter(([id]) => actions.includes(id))
     .map(([, , name]) => name);
@@ -75,7 +86,7 @@ function pairs(statements) {
   const found = new Map();
   for (const { effect, actions, places, networks, onlyIfAbsent } of statements)
     for (const action of actions)
-      for (const place of places) {
+      for (const place of places.filter((one) => isEffective(action, one))) {
         const [, , name] = actionNames().find(([id]) => id === action) ?? ["", "", action];
         const key = [effect, action, place, networks, onlyIfAbsent && action === "s3:PutObject"].join(" ");
         const where = placeText(place) + (networks.length > 0 ? ` (${networks.join(", ")})` : "");

@@ -3,28 +3,28 @@
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { place } from "./navigation.js";
+import { isEffective, PREFIX } from "./policy-words.js";
 import { t } from "./text.js";
 import { avatar, emptyBox, link, table, tag } from "./ui.js";
 
 // More accounts would make a page that nobody reads.
 const SHOWN_MAX = 200;
 const PREFIXES_MAX = 2;
-const OF_BUCKETS = new Set(["s3:ListBucket", "s3:ManageBucket"]);
 
 /**
  * Returns where a resource applies in a bucket: a prefix of keys, empty for everywhere, `null` for nowhere. A pattern
  * that ends inside the name of the bucket covers all of it.
  */
-export function reach(resource, bucket, isOfBucket) {
-  const pattern = resource.replace(/^bucket:/, "");
-  const slash = pattern.indexOf("/");
+export function reach(resource, bucket, action) {
+  const place = resource.replace(PREFIX, "");
+  if (!isEffective(action, place)) return null;
+  const slash = place.indexOf("/");
   if (slash < 0) {
-    if (pattern.endsWith("*")) return bucket.startsWith(pattern.slice(0, -1)) ? "" : null;
-    return pattern === bucket && isOfBucket ? "" : null;
+    const isCovered = place.endsWith("*") ? bucket.startsWith(place.slice(0, -1)) : place === bucket;
+    return isCovered ? "" : null;
   }
-  if (pattern.slice(0, slash) !== bucket) return null;
-  const key = pattern.slice(slash + 1);
-  if (isOfBucket) return key.endsWith("*") ? key.slice(0, -1) : null;
+  if (place.slice(0, slash) !== bucket) return null;
+  const key = place.slice(slash + 1);
   return key.endsWith("*") ? key.slice(0, -1) : `${key}\u0000`;
 }
 
@@ -34,7 +34,7 @@ function rightsOf(statements, action, bucket) {
   for (const statement of statements) {
     if (!statement.actions.includes(action)) continue;
     for (const resource of statement.resources) {
-      const prefix = reach(resource, bucket, OF_BUCKETS.has(action));
+      const prefix = reach(resource, bucket, action);
       if (prefix === null) continue;
       found[statement.effect === "allow" ? "allowed" : "denied"].add(prefix);
       if (statement.effect === "allow" && !statement.only_if_absent) found.isCreateOnly = false;
@@ -69,10 +69,8 @@ export function rightsTable(bucket, accounts, policies) {
     .map((account) => {
       const own = account.policies.map(({ id }) => byId.get(id)).filter(Boolean);
       const mine = own.filter((policy) =>
-        policy.statements.some(({ resources }) =>
-          resources.some(
-            (resource) => reach(resource, bucket, true) !== null || reach(resource, bucket, false) !== null,
-          ),
+        policy.statements.some(({ actions, resources }) =>
+          resources.some((resource) => actions.some((action) => reach(resource, bucket, action) !== null)),
         ),
       );
       return { account, policies: mine, statements: mine.flatMap((policy) => policy.statements) };

@@ -203,7 +203,9 @@ export async function show(view) {
     );
   };
   const again = async () => {
-    if (!document.hidden) drawNeeds(await findAttention());
+    const state = document.hidden ? null : await findAttention();
+    // A server that does not answer says nothing about what needs attention.
+    if (state?.info) drawNeeds(state);
     if (!isOver) timer = setTimeout(again, REFRESH);
   };
   await loadInto(view, async () => {

@@ -14,6 +14,8 @@ import { ask, button, card, commands, field, link, notice, quoted, select, tag, 
 // What was typed and not saved, by policy: going to another view and back loses nothing.
 const drafts = new Map();
 
+const MEMBERS = new Set(["effect", "actions", "resources", "only_if_absent", "source_ip"]);
+
 const emptyStatement = () => ({ effect: "allow", actions: [], places: [], onlyIfAbsent: false, networks: [] });
 const isFilled = ({ actions, places }) => actions.length > 0 && places.length > 0;
 const jsonOf = (statements) => JSON.stringify(statements.map(statementOf), null, 2);
@@ -361,6 +363,12 @@ export async function show(view, { parts: [id], parameters }) {
     if (!isJson) return;
     const read = JSON.parse(json.value);
     if (!Array.isArray(read)) throw new Error(t("The JSON must be a list of statements."));
+    for (const one of read) {
+      const other = Object.keys(one).find((name) => !MEMBERS.has(name));
+      if (other) throw new Error(t("{name} is no part of a statement.", { name: other }));
+      if (one.resources?.some((resource) => !String(resource).startsWith(PREFIX)))
+        throw new Error(t("Resources begin with {text}", { text: PREFIX }));
+    }
     draft.statements = read.map((one) =>
       formOf({ ...one, actions: one.actions ?? [], resources: one.resources ?? [] }),
     );
@@ -375,6 +383,11 @@ export async function show(view, { parts: [id], parameters }) {
     try {
       takeJson();
       if (!name.value.trim()) throw new Error(t("Give the policy a name."));
+      const half = draft.statements.findIndex(
+        (one) => !isFilled(one) && (one.actions.length > 0 || one.places.length > 0),
+      );
+      // To leave it out would change what the others allow or forbid.
+      if (half >= 0) throw new Error(t("Statement {n} has no action or no place.", { n: half + 1 }));
       const body = {
         name: name.value.trim(),
         description: description.value,

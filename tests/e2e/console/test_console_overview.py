@@ -83,6 +83,20 @@ def test_many_refused_requests_need_attention(page: Page, console_store: Cairn, 
     page.see("no policy of the account allows")
 
 
+def test_what_could_not_be_checked_is_said(page: Page, console_store: Cairn, bucket: str):
+    """A source that fails does not look like one without problems."""
+    console_store.s3.put(bucket, "k", b"x")
+    page.run("""async () => {
+        const send = window.fetch;
+        window.fetch = async (target, options) => target === "/api/v1/webhooks" ? new Response("{}", {status: 500}) : send(target, options);
+    }""")
+    page.go("overview")
+    page.see("Not everything could be checked.")
+    page.load("#/overview")
+    page.settled()
+    assert "Not everything could be checked." not in page.text()
+
+
 def test_three_steps_in_an_empty_store(make_store: Callable[..., Cairn], run_folder: Path):
     """A bucket, a key, an object: each step puts a stone on the pile. Then the overview is the usual one."""
     store = start_with_console(make_store())

@@ -112,3 +112,36 @@ def test_auditor_reads_a_policy(page: Page, console_store: Cairn, bucket: str):
         assert page.run("async () => [...document.querySelectorAll('.statement input')].every((input) => input.disabled)")
     finally:
         page.sign_in(console_store.secrets.system_token)
+
+
+def test_half_a_statement_is_not_saved(page: Page, console_store: Cairn, bucket: str):
+    """A denial whose places were removed would vanish, and with it what it forbids. What has no effect is said."""
+    account = create_account(console_store, statement("deny", "DeleteObject", f"bucket:{bucket}/kept/*"), name="halved")
+    policy = expect(console_store.admin.get(account.path), 200)["policies"][0]["id"]
+    page.go("policy", policy)
+    page.click(f"Remove {bucket}/kept/*")
+    page.click("Save 1 change")
+    page.see("Statement 1 has no action or no place.")
+    page.fill("Bucket or folder of statement 1", bucket)
+    page.press("Enter")
+    page.see("This has no effect: List and Manage need a bucket")
+    page.run("async () => document.querySelectorAll('input[name=mode]')[1].click()")
+    page.fill("Statements as JSON", json.dumps([{"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:a/*"], "note": 1}]))
+    page.run("async () => document.querySelectorAll('input[name=mode]')[0].click()")
+    page.see("note is no part of a statement.")
+    assert stored(console_store, policy)["statements"][0]["resources"] == [f"bucket:{bucket}/kept/*"]
+    page.click("Discard")
+
+
+def test_rights_in_a_bucket(page: Page, console_store: Cairn, bucket: str):
+    """Each account that has a policy about it: everywhere, in folders, denied, only new objects. Others are not there."""
+    create_account(
+        console_store, statement("allow", "ListBucket", f"bucket:{bucket}"), statement("allow", "GetObject", f"bucket:{bucket}/*"),
+        statement("allow", "PutObject", f"bucket:{bucket}/in/*") | {"only_if_absent": True}, statement("deny", "DeleteObject", f"bucket:{bucket[:4]}*"), name="mixed-rights",
+    )
+    create_account(console_store, statement("allow", "ManageBucket", "bucket:another"), statement("allow", "ListBucket", f"bucket:{bucket}/x/*"), name="elsewhere")
+    page.go("bucket-access", bucket)
+    page.see("mixed-rights")
+    row = page.run("async () => [...document.querySelectorAll('.rights tbody tr')].map((row) => [...row.cells].slice(1, 6).map((cell) => cell.textContent.replace(/^(List|Read|Write|Delete|Manage) /, '')))")
+    assert row == [["allowed", "allowed", "in/create only", "denied", "–"]], row
+    assert "elsewhere" not in page.text()
