@@ -3,6 +3,7 @@
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { icon, kindOf, stoneOf } from "../lib/icons.js";
+import { lifeCard } from "../lib/life.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
 import { draw, go, place } from "../lib/navigation.js";
@@ -228,6 +229,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
   const then = at && record?.version_id;
   const checked = h("div");
   const shown = h("div");
+  const life = h("div");
   const linksPlace = h("div");
   const remove = async () => {
     if (
@@ -327,6 +329,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
         !at &&
           (isVersioned || versions.length > 1) &&
           card(t("Versions"), null, versionTable(bucket, key, versions, isVersioned, info.object_lock)),
+        life,
         !at && card(t("Links"), null, linksPlace),
       ),
       record &&
@@ -357,7 +360,14 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
     ),
   );
-  if (!at) drawLinks();
+  if (!at) {
+    drawLinks();
+    // Other parts of the page say what is wrong.
+    lifeCard(bucket, key).then(
+      (made) => fill(life, made),
+      () => {},
+    );
+  }
   if (record && mayStore()) {
     try {
       const made = await preview(bucket, key, record, then);

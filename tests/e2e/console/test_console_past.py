@@ -190,3 +190,19 @@ def test_list_is_sorted_and_columns_are_chosen(page: Page, console_store: Cairn,
     page.settled()
     assert "Modified" not in page.run("async () => document.querySelector('main thead').innerText")
     page.run("async () => { localStorage.removeItem('cairn-hidden-columns'); }")
+
+
+def test_life_of_an_object(page: Page, console_store: Cairn, versioned: str):
+    """Everything that happened to it, the latest first, with who did it."""
+    for text in (b"first", b"second"):
+        console_store.s3.put(versioned, "plan.txt", text, headers=[("Content-Type", "text/plain")])
+    console_store.s3.delete(versioned, "plan.txt")
+    expect(console_store.admin.post(f"/buckets/{versioned}/undelete", {"keys": ["plan.txt"]}), 200)
+    expect(console_store.admin.post(f"/buckets/{versioned}/object-shares/plan.txt", {}), 201)
+    page.go("object", versioned, "plan.txt")
+    page.see("Life of this object")
+    kinds = page.run("async () => [...document.querySelectorAll('.life li b')].map((one) => one.textContent)")
+    assert kinds == ["Shared", "Restored", "Deleted", "Overwritten", "Written"], kinds
+    text = page.run("async () => document.querySelector('.life').innerText")
+    assert "system" in text and "root" in text and "6 B" in text
+    assert page.violations() == []
