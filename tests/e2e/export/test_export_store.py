@@ -141,6 +141,27 @@ def test_versions_and_delete_markers_arrive_in_order(
     assert failed.returncode == 1 and "the target has other versions of this key" in failed.stderr and "2 versions were not exported" in failed.stderr
 
 
+def test_a_damaged_version_does_not_hold_back_newer_ones(make_store: Callable[..., Cairn], other: Cairn, tmp_path: Path):
+    """It is named in each run. Versions that are written later are added."""
+    store, body = make_store().start(), os.urandom(3 << 20)
+    here, there = make_client(store.s3), make_client(other.s3)
+    for client in (here, there):
+        client.create_bucket(Bucket="gap")
+        enable(client, "gap")
+    for content in (b"oldest", body, b"newer"):
+        here.put_object(Bucket="gap", Key="k", Body=content)
+    store.stop()
+    ((path, at),) = find_bytes(volumes(store.data), body[-(1 << 20) : -(1 << 20) + 64])
+    flip_bit(path, at, 1)
+    store.start()
+    exporter = Exporter(store, tmp_path)
+    assert exporter.json("gap", "s3://gap", "--versions", target=other, code=1) == {"exported": 2, "failed": 1, "bytes": 11}
+    make_client(store.s3).put_object(Bucket="gap", Key="k", Body=b"newest")
+    assert exporter.json("gap", "s3://gap", "--versions", target=other, code=1) == {"exported": 1, "unchanged": 2, "failed": 1, "bytes": 6}
+    assert [size for _, size in history(other, "gap")["k"]] == [6, 5, 6]
+    assert there.get_object(Bucket="gap", Key="k")["Body"].read() == b"newest"
+
+
 def test_locks_arrive_where_the_target_has_them(exporter: Exporter, source: Cairn, there: BaseClient, target: Cairn | Minio, bucket: str):
     """Elsewhere they are named, and in the manifest."""
     here, locked = make_client(source.s3), f"{bucket}-l"[-60:].lstrip("-")

@@ -13,6 +13,8 @@ use crate::failure::Failure;
 pub(super) enum Problem {
     /// Others can be exported.
     Version(String),
+    /// The target cannot do it now. Whether it has done it is unknown.
+    Busy(String),
     /// The command cannot go on.
     Command(Failure),
 }
@@ -47,7 +49,11 @@ impl From<Trouble> for Problem {
                     "NoSuchBucket" | "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "QuotaExceeded"
                 ) || status == 507;
                 let text = trouble.text_of("target");
-                if is_final { Self::Command(text.into()) } else { Self::Version(text) }
+                match status {
+                    _ if is_final => Self::Command(text.into()),
+                    408 | 429 | 500 | 502..=504 => Self::Busy(text),
+                    _ => Self::Version(text),
+                }
             }
             Trouble::Wrong(why) => Self::Version(why),
         }

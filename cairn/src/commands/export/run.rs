@@ -242,7 +242,7 @@ fn write(folder: &Folder, origin: &Origin<'_>, task: &Task, listed: &Listed) -> 
         });
     match written {
         Ok(outcome) => Ok(outcome),
-        Err(Problem::Version(why)) => Ok(Outcome::Failed(why)),
+        Err(Problem::Version(why) | Problem::Busy(why)) => Ok(Outcome::Failed(why)),
         Err(Problem::Command(failure)) => Err(failure),
     }
 }

@@ -12,7 +12,7 @@ use cairn_model::Etag;
 
 use super::content::{Origin, Problem};
 use super::digests::{Digester, Digests, Hashed, Proof};
-use super::history::{Step, common};
+use super::history::{Common, Step, common};
 use super::listing::{Group, Listed, Version};
 use super::manifest::Line;
 use super::outcome::{Outcome, Sent};
@@ -42,7 +42,7 @@ impl<'a> Store<'a> {
     /// Takes a bucket, which must exist, and keep versions if all are exported.
     pub(super) fn new(remote: &'a Remote, bucket: &'a str, versions: bool) -> StdResult<Self, Failure> {
         let failed = |trouble: Trouble| match Problem::from(trouble) {
-            Problem::Version(text) => Failure::Failed(text),
+            Problem::Version(text) | Problem::Busy(text) => Failure::Failed(text),
             Problem::Command(failure) => failure,
         };
         let versioning = remote.versioning(bucket).map_err(failed)?;
@@ -72,16 +72,14 @@ impl<'a> Store<'a> {
         let mut attempt = 1;
         loop {
             match self.try_export(origin, (group, earlier), &mut outcomes) {
-                Err(Problem::Command(Failure::NoResponse(_))) if attempt < ATTEMPTS => {
+                Err(Problem::Command(Failure::NoResponse(_)) | Problem::Busy(_)) if attempt < ATTEMPTS => {
                     // What was sent may have arrived: the next attempt looks.
                     self.remote.pause(attempt + 2).map_err(|_| super::content::interrupted())?;
                 }
                 Err(Problem::Command(failure)) => return Err(failure),
-                Err(Problem::Version(why)) => {
-                    let late = "not sent, because an older version of the key was not";
-                    let mut why = Some(why);
+                Err(Problem::Version(why) | Problem::Busy(why)) => {
                     for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_none()) {
-                        *outcome = Some(Outcome::Failed(why.take().unwrap_or_else(|| late.to_owned())));
+                        *outcome = Some(Outcome::Failed(why.clone()));
                     }
                 }
                 Ok(()) => {}
@@ -100,13 +98,24 @@ impl<'a> Store<'a> {
         (group, earlier): (&Group, &[Line]),
         outcomes: &mut [Option<Outcome>],
     ) -> Result<()> {
-        let there = if self.versions { self.there(group, earlier)? } else { 0 };
+        let there = if self.versions { self.there(group, earlier, outcomes)? } else { Common::default() };
         for (index, listed) in group.versions.iter().enumerate() {
             if outcomes[index].is_some() {
                 continue;
             }
             let tag = expected_tag(listed, earlier);
-            outcomes[index] = Some(self.one(origin, &group.key, listed, (index < there, &tag))?);
+            let done = if there.missing.contains(&index) {
+                let text = "newer versions are at the target already, so this one cannot get its place";
+                Err(Problem::Version(text.to_owned()))
+            } else {
+                self.one(origin, &group.key, listed, (index < there.count, &tag))
+            };
+            outcomes[index] = Some(match done {
+                Ok(outcome) => outcome,
+                // The others keep their order.
+                Err(Problem::Version(why)) => Outcome::Failed(why),
+                Err(problem) => return Err(problem),
+            });
         }
         Ok(())
     }
@@ -131,13 +140,15 @@ impl<'a> Store<'a> {
         Ok(Outcome::Exported(Box::new(version), sent))
     }
 
-    /// Returns how many of the versions are there already.
-    fn there(&self, group: &Group, earlier: &[Line]) -> Result<usize> {
-        let ours: Vec<Step> = group
-            .versions
-            .iter()
-            .map(|one| (!one.is_marker).then(|| (expected_tag(one, earlier), one.size)))
-            .collect();
+    /// Returns what is there already. `outcomes` are those of this run.
+    fn there(&self, group: &Group, earlier: &[Line], outcomes: &[Option<Outcome>]) -> Result<Common> {
+        let tag = |(one, outcome): (&Listed, &Option<Outcome>)| match outcome {
+            Some(Outcome::Exported(_, Sent { other_tag: Some(tag), .. })) => tag.to_ascii_lowercase(),
+            _ => expected_tag(one, earlier),
+        };
+        let ours = group.versions.iter().zip(outcomes);
+        let ours: Vec<Step> =
+            ours.map(|pair| (!pair.0.is_marker).then(|| (tag(pair), pair.0.size))).collect();
         let there = self.history(&group.key)?;
         common(&ours, &there).ok_or_else(|| {
             let count = there.len();
@@ -397,6 +408,9 @@ impl<'a> Store<'a> {
                 }
                 Err(Trouble::NoAnswer(_)) if bytes < size => return Err(cut()),
                 Err(Trouble::NoAnswer(_)) if attempt < ATTEMPTS => self.remote.pause(attempt + 2)?,
+                Err(Trouble::Refused { status: 429 | 500 | 502..=504, .. }) if attempt < ATTEMPTS => {
+                    self.remote.pause(attempt + 2)?;
+                }
                 Err(trouble) => return Err(trouble.into()),
             }
             attempt += 1;
