@@ -15,6 +15,7 @@ from harness.importer import stored
 from harness.minio import Minio
 from harness.s3 import S3, xml
 from harness.server import LOOPBACK, Cairn
+from harness.unsteady import Unsteady
 
 from test_export_folder import enable, upload
 
@@ -139,6 +140,28 @@ def test_versions_and_delete_markers_arrive_in_order(
     there.put_object(Bucket=bucket, Key="gone", Body=b"foreign")
     failed = exporter.run(bucket, f"s3://{bucket}", "--versions", target=target)
     assert failed.returncode == 1 and "the target has other versions of this key" in failed.stderr and "2 versions were not exported" in failed.stderr
+
+
+def test_an_unsteady_target_gets_every_version_once(exporter: Exporter, source: Cairn, here: BaseClient, other: Cairn, bucket: str):
+    """It refuses changes for a while, and does not answer others that it has made: the export looks before it sends again."""
+    there = make_client(other.s3)
+    there.create_bucket(Bucket=bucket)
+    for client in (here, there):
+        enable(client, bucket)
+    for number in range(4):
+        here.put_object(Bucket=bucket, Key="small", Body=b"same", Metadata={"number": str(number)})
+    here.delete_object(Bucket=bucket, Key="small")
+    here.put_object(Bucket=bucket, Key="large", Body=os.urandom(3 << 20))
+    upload(here, bucket, "parts", [5 << 20, 5 << 20, 1])
+    relay = Unsteady(other.s3.port)
+    try:
+        done = exporter.json(bucket, f"s3://{bucket}", "--versions", "--to-endpoint", relay.endpoint, "--concurrency", "1", target=other)
+    finally:
+        relay.close()
+    assert done["exported"] + done.get("unchanged", 0) == 6 and relay.changes > 10
+    assert history(other, bucket) == history(source, bucket)
+    assert "Uploads" not in there.list_multipart_uploads(Bucket=bucket)
+    assert exporter.json(bucket, f"s3://{bucket}", "--versions", target=other) == {"unchanged": 6, "delete_markers": 1}
 
 
 def test_a_damaged_version_does_not_hold_back_newer_ones(make_store: Callable[..., Cairn], other: Cairn, tmp_path: Path):
