@@ -5,6 +5,7 @@ use crate::executor::context::ExecutorContext;
 use crate::executor::memory_budget::{MemoryPermit, Recall};
 use crate::format::format_version::Feature;
 use crate::format::keys;
+use crate::format::object_record::ObjectRecord;
 use crate::format::seal::KeyOwner;
 use crate::limits::{BACKGROUND_SHARES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX};
 use crate::list;
@@ -26,7 +27,7 @@ use crate::types::object::{
 use crate::types::object_lock::Retention;
 use crate::types::tags::Tags;
 use crate::write::writer::{PayloadWriter, TagSource};
-use cairn_model::{Etag, ObjectKey, Timestamp, VersionName};
+use cairn_model::{Etag, ObjectKey, Timestamp, VersionId, VersionName};
 use futures_channel::oneshot;
 use glommio::{Latency, Shares, TaskQueueHandle};
 use std::future::Future;
@@ -303,6 +304,27 @@ impl Engine {
             Ok(find_version(&txn, &slice.tables, bucket, key, version)?.record.info)
         };
         self.context.report_damage(find(), object)
+    }
+
+    /// Returns the metadata of the version that a list has named. This is cheaper than to look up the version by its name.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchVersion`] if it was removed since, or [`EngineError::Corrupt`] when its record fails its check.
+    pub fn head_listed(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: VersionId,
+    ) -> Result<ObjectInfo, EngineError> {
+        let slice = self.store().slice_of(bucket, key)?;
+        let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchVersion)?;
+        let find = || {
+            let txn = slice.environment.read()?;
+            let found = txn.get(slice.tables.objects, &keys::with_sequence(&versions, version.0))?;
+            let stored = found.ok_or(EngineError::NoSuchVersion)?;
+            Ok(ObjectRecord::decode(stored.version, stored.body)?.info)
+        };
+        self.context.report_damage(find(), || format!("{}/{key}", bucket.name))
     }
 
     /// Opens a version, by default the current one, for reading part of it, and pins its payload.

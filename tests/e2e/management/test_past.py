@@ -76,6 +76,29 @@ def test_lists_metadata_and_content_of_a_moment(admin: Management, s3: S3, versi
     expect_refusal(admin.get(f"/buckets/{versioned}/object/docs/a", params={"at": "soon"}), 400, "INVALID_REQUEST")
 
 
+def test_moments_among_many_imported_versions(admin: Management, s3: S3, versioned: str):
+    """By their dates, below many that were written here: the place is found without reading all of them."""
+    run = expect(admin.post(f"/buckets/{versioned}/imports", {"source": "http://old.example.com"}), 201)["import_id"]
+    dates = [f"2020-01-01T00:{number // 60:02}:{number % 60:02}.000Z" for number in range(150)]
+    for number, date in enumerate(dates):
+        query = {"import_id": run, "version_id": f"v{number}", "last_modified": date}
+        expect(admin.put(f"/buckets/{versioned}/imported-objects/k", params=query, data=b"x" * number), 201)
+
+    def check() -> None:
+        for number in (0, 1, 60, 84, 85, 149):
+            entry = expect(admin.get(f"/buckets/{versioned}/objects", params={"at": dates[number]}), 200)["objects"][0]
+            assert (entry["version_id"], entry["size"]) == (f"v{number}", number)
+            found = expect(admin.get(f"/buckets/{versioned}/find", params={"at": dates[number], "max_bytes": number}), 200)["objects"]
+            assert [one["version_id"] for one in found] == [f"v{number}"]
+            assert expect(admin.get(f"/buckets/{versioned}/object/k", params={"at": dates[number]}), 200)["size"] == number
+
+    check()
+    for _ in range(70):
+        s3.put(versioned, "k", b"here")
+    check()
+    assert at(admin, versioned, "2019-12-31T23:59:59.999Z") == {}
+
+
 def test_deleted_objects_are_listed_and_come_back(admin: Management, s3: S3, versioned: str):
     """With whoever deleted them; two markers over each other are both removed."""
     then, _, _ = changed(admin, s3, versioned)

@@ -34,8 +34,11 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         }
         let key = ObjectKey::parse(&listed.key).map_err(|_| AdminError::Internal)?;
         // The entries of the list do not contain the content type.
-        let version = at.map(|at| engine.version_at(&bucket, &key, at)).transpose();
-        match version.and_then(|version| engine.head_object(&bucket, &key, version)) {
+        let found = match at {
+            None => engine.head_object(&bucket, &key, None),
+            Some(_) => engine.head_listed(&bucket, &key, listed.version),
+        };
+        match found {
             Ok(info) => objects.push(object_entry(&bucket, listed.key, &info)),
             // The object was deleted after the list was read.
             Err(EngineError::NoSuchKey | EngineError::NoSuchVersion | EngineError::DeleteMarker { .. }) => {}
