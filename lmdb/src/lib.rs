@@ -52,6 +52,8 @@ mod compact_open;
 
 mod rebuild;
 
+mod salvage;
+
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 
@@ -63,6 +65,7 @@ pub use error::Error;
 pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};
 pub use log::commit_log::{LogOptions, LogStatus};
 pub use record::{RECORD_HEAD_BYTES, Record};
+pub use salvage::{LostRange, LostRanges, Salvaged, SalvagedEnvironment, SalvagedTable};
 pub use snapshot::{Snapshot, SnapshotCopy, remove_log_of_replaced_file};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;

@@ -30,7 +30,10 @@ pub(crate) const META_BYTES: usize = 16 + META_FIELD_BYTES;
 
 const MAGIC: u32 = 0xBEEF_C0DE;
 // Offsets within the fields.
+const FORMAT_AT: usize = 4;
+const FORMAT: u32 = 1;
 const PAGE_SIZE_AT: usize = 24;
+const MAIN_ROOT_AT: usize = 112;
 const LAST_PAGE_AT: usize = 120;
 const TRANSACTION_AT: usize = 128;
 
@@ -61,6 +64,20 @@ impl MetaFields {
     /// Returns the bytes of a file that contains all used pages.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.last_page().saturating_add(1).saturating_mul(self.page_bytes())
+    }
+
+    /// Returns the root page of the table of tables. `None` if there are no tables.
+    pub(crate) fn main_root(&self) -> Option<u64> {
+        let root = u64::from_ne_bytes(self.number(MAIN_ROOT_AT));
+        (root != u64::MAX).then_some(root)
+    }
+
+    /// Returns whether the fields can be those of a file with pages of this size.
+    pub(crate) fn is_whole(&self, page_bytes: u64) -> bool {
+        self.is_valid()
+            && u32::from_ne_bytes(self.number(FORMAT_AT)) == FORMAT
+            && self.page_bytes() == page_bytes
+            && self.main_root().is_none_or(|root| root <= self.last_page())
     }
 
     fn is_valid(&self) -> bool {

@@ -35,6 +35,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"compact", "discard_log", "store_identity"},
         {"absent_tables", "compact_open"},
         {"rebuild"},
+        {"salvage"},
         {"fuzz"},
     ],
     "tables": [{"schema", "seal"}, {"error"}, {"reader", "store", "writer"}],
