@@ -2,6 +2,8 @@
 
 /// Holds the management token. It is read from nowhere else: arguments are visible to every user of the host.
 pub(crate) const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
+/// Holds the master key of a store whose encrypted objects are salvaged. With `_FILE` after it, names a file that holds it.
+pub(crate) const MASTER_KEY_VARIABLE: &str = "SERVICE_CREDENTIAL_MASTER_KEY";
 /// Names a PEM file of certificate authorities that the client trusts instead of those of the host.
 pub(crate) const CA_VARIABLE: &str = "SERVICE_CA_CERTIFICATE";
 /// Holds the address of the management plane that commands use without `--endpoint`.

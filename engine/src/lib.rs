@@ -53,6 +53,7 @@ mod lifecycle;
 
 pub mod backup;
 mod search;
+mod salvage;
 
 #[cfg(feature = "simulation")]
 pub mod simulation;
@@ -79,6 +80,7 @@ pub use format::superblock::{StoreFacts, StoreId};
 pub use lifecycle::LifecycleOptions;
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
+pub use salvage::{ContentError, SalvageLoss, SalvageTarget, SalvagedVersion, WriteContent, salvage};
 pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart};
 pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;

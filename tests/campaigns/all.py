@@ -43,6 +43,7 @@ PARTS = [
     Part("power cuts by snapshot", ("tests/campaign", "power-cut", "--seed", "3", "--snapshot"), "--cuts", 100),
     Part("full disk", ("tests/campaign", "full-disk", "--seed", "1"), "--rounds", 100),
     Part("flipped bits", ("tests/campaign", "damage", "--seed", "1"), "--payload-flips", 10_000, (("--metadata-flips", 1000),)),
+    Part("salvage", ("tests/campaign", "salvage", "--seed", "1"), "--damages", 500),
     Part(
         "flipped bits, sealed", ("tests/campaign", "damage", "--seed", "2", "--encryption"),
         "--payload-flips", 10_000, (("--metadata-flips", 1000),),

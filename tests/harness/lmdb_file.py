@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAGE = 4096
 HEAD = 16
-BRANCH, LEAF = 1, 2
+BRANCH = 1
 BIG_DATA, SUB_DATABASE = 1, 2
 NO_PAGE = 2**64 - 1
 META = struct.Struct("<IIQQ48s48sQQ")
@@ -29,8 +29,8 @@ class DataFile:
         """Returns a page."""
         return self.content[number * PAGE : (number + 1) * PAGE]
 
-    def walk(self, root: int) -> Iterator[tuple[bytes, int, bytes]]:
-        """Yields key, flags and value of all entries below a page."""
+    def nodes(self, root: int) -> Iterator[tuple[bytes, int, bytes, list[tuple[int, int]]]]:
+        """Yields key, flags, value and places (from, to in the file) of all entries below a page."""
         if root == NO_PAGE:
             return
         page = self.page(root)
@@ -39,19 +39,29 @@ class DataFile:
             low, high, node_flags, key_bytes = struct.unpack_from("<HHHH", page, at)
             key, start = page[at + 8 : at + 8 + key_bytes], at + 8 + key_bytes
             if flags & BRANCH:
-                yield from self.walk(low | high << 16 | node_flags << 32)
+                yield from self.nodes(low | high << 16 | node_flags << 32)
                 continue
             length = low | high << 16
+            own = root * PAGE
             if node_flags & BIG_DATA:
-                start = int.from_bytes(page[start : start + 8], "little") * PAGE + HEAD
-                yield key, node_flags, self.content[start : start + length]
+                first = int.from_bytes(page[start : start + 8], "little") * PAGE + HEAD
+                places = [(own + at, own + start + 8), (first, first + length)]
+                yield key, node_flags, self.content[first : first + length], places
             else:
-                yield key, node_flags, page[start : start + length]
+                yield key, node_flags, page[start : start + length], [(own + at, own + start + length)]
+
+    def roots(self) -> dict[str, int]:
+        """Returns the root page of each table."""
+        found = self.nodes(self.main)
+        return {key.decode(): DATABASE.unpack(value)[7] for key, flags, value, _ in found if flags & SUB_DATABASE}
+
+    def places(self, table: str) -> Iterator[tuple[bytes, bytes, list[tuple[int, int]]]]:
+        """Yields key, value and places of the entries of a table."""
+        return ((key, value, places) for key, _, value, places in self.nodes(self.roots()[table]))
 
     def tables(self) -> dict[str, dict[bytes, bytes]]:
         """Returns the entries of every table by its name."""
-        roots = {key.decode(): DATABASE.unpack(value)[7] for key, flags, value in self.walk(self.main) if flags & SUB_DATABASE}
-        return {name: {key: value for key, _, value in self.walk(root)} for name, root in roots.items()}
+        return {name: {key: value for key, _, value, _ in self.nodes(root)} for name, root in self.roots().items()}
 
 
 def record_versions(path: Path) -> dict[str, set[int]]:

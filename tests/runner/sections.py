@@ -140,7 +140,7 @@ def packages(ready: tuple[str, ...]) -> list[Step]:
 
 def damage(ready: tuple[str, ...]) -> list[Step]:
     """Flipped bits in a store at rest."""
-    return [pytest("damage", "damage", CLOCKS, "-s", "tests/campaigns/test_damage.py", after=ready)]
+    return [pytest("damage", "damage", CLOCKS, "-s", "tests/campaigns/test_damage.py", "tests/campaigns/test_salvage.py", after=ready)]
 
 
 def crash(ready: tuple[str, ...]) -> list[Step]:

@@ -59,6 +59,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"lifecycle"},
         {"backup"},
         {"lifecycle", "search"},
+        {"salvage"},
         {"fuzz", "simulation"},
     ],
     "api": [

@@ -31,6 +31,7 @@ mod quota;
 mod refused;
 mod remote;
 mod resources;
+mod salvage;
 mod serve;
 mod service_account;
 mod signals;
@@ -67,6 +68,7 @@ use policy::Policy;
 use public::Public;
 use quota::Quota;
 use refused::{Explain, Refused};
+use salvage::Salvage;
 use serve::Serve;
 use service_account::ServiceAccount;
 use status::Status;
@@ -81,8 +83,8 @@ use webhook::Webhook;
 #[argh(
     help_triggers("-h", "--help", "help"),
     note = "All commands except serve, check, config, doctor, storage compact --data-dir,
-storage discard-log, verify proof, completions and man use the management plane of a
-running server, with the token in SERVICE_MANAGEMENT_TOKEN.",
+storage upgrade --data-dir, storage discard-log, salvage, verify proof, completions and
+man use the management plane of a running server, with the token in SERVICE_MANAGEMENT_TOKEN.",
     error_code(1, "failed, was refused, or found problems"),
     error_code(2, "wrong usage"),
     error_code(3, "no response from a server")
@@ -126,6 +128,7 @@ pub(crate) enum Command {
     Embed(Embed),
     Storage(Storage),
     Backup(Backup),
+    Salvage(Salvage),
     Verify(Verify),
     Completions(Completions),
     Man(Manual),
@@ -161,6 +164,7 @@ impl Command {
             Self::Embed(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Backup(noun) => noun.run(),
+            Self::Salvage(command) => command.run(),
             Self::Verify(noun) => noun.run(),
             Self::Completions(command) => command.run(&usages(Cairn::get_args_info())),
             Self::Man(command) => command.run(&usages(Cairn::get_args_info())),

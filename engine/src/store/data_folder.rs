@@ -19,6 +19,21 @@ pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// Locks the data folder of a stopped store without writing anything. `None` if its lock file is missing, which no server was
+/// using then.
+pub(crate) fn lock_stopped(data_dir: &Path) -> Result<Option<File>, OpenError> {
+    let path = data_dir.join(LOCK_FILE);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.doing("opening", &path)?,
+    };
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::Locked(data_dir.to_owned())),
+        Err(error) => Err(std::io::Error::from(error)).doing("locking", &path),
+    }
+}
+
 /// Refuses network file systems: LMDB's locks and maps, and direct I/O, are not reliable there.
 pub(crate) fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
     /// `f_type` of NFS, SMB, CIFS and SMB2 (linux/magic.h and the file systems' sources).
