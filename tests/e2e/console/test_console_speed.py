@@ -16,7 +16,7 @@ BUCKETS = 1000
 PAGE_ROWS = 500
 # Without the icon of the tab: page, style, ten modules, session. The overview adds its modules and what it shows.
 LOGIN_REQUESTS_MAX = 13
-VIEW_REQUESTS_MAX = 30
+VIEW_REQUESTS_MAX = 35
 BYTES_MAX = 60_000
 SLOW = {"offline": False, "latency": 300, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
 FAST = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
