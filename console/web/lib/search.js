@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 import { go } from "./navigation.js";
 import { quotaInput } from "./quota.js";
 import { day, size, t } from "./text.js";
-import { ask, button, field, searchField, select } from "./ui.js";
+import { ask, button, field, quoted, searchField, select } from "./ui.js";
 
 const KINDS = () => [
   ["", t("any type")],
@@ -45,6 +45,21 @@ export function queryOf({ q, type, min, since, tag }) {
     made[`tag.${name}`] = value.join("=");
   }
   return made;
+}
+
+/** Returns the command that searches the same. A pattern is a part of the place. */
+export function findCommand(bucket, search, at) {
+  const { contains, glob, content_type: type, min_bytes: least, modified_since: since } = queryOf(search);
+  const options = [
+    ["--contains", contains],
+    ["--content-type", type],
+    ["--min-bytes", least],
+    ["--modified-since", since],
+    ["--tag", search.tag],
+    ["--at", at],
+  ];
+  const given = options.filter(([, value]) => value).map(([name, value]) => `${name} ${quoted(value)}`);
+  return ["cairn object find", quoted(glob ? `${bucket}/${glob}` : bucket), ...given].join(" ");
 }
 
 async function askFilters(search) {

@@ -25,7 +25,7 @@ import { pages } from "../lib/pages.js";
 import { chooseMoment, momentButton, pastBanner, previewRestore } from "../lib/past.js";
 import { publicMark } from "../lib/public.js";
 import { removeAll } from "../lib/removal.js";
-import { foundName, queryOf, searchOf, searchTools } from "../lib/search.js";
+import { findCommand, foundName, queryOf, searchOf, searchTools } from "../lib/search.js";
 import { section } from "../lib/sections.js";
 import { mayAdminister, mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
@@ -422,16 +422,10 @@ export async function show(view, { parts: [bucket], parameters }) {
     ),
   );
   const where = quoted(`${bucket}/${prefix}`);
-  const cli =
-    isPast && !search
-      ? [
-          `cairn object ls ${where} --at ${at}`,
-          `cairn bucket restore ${quoted(bucket)} --at ${at}${prefix ? ` --prefix ${quoted(prefix)}` : ""} --dry-run`,
-        ]
-      : [
-          `cairn object ls ${where}`,
-          `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`,
-        ];
+  const restoring = `cairn bucket restore ${quoted(bucket)} --at ${at}`;
+  const cli = [search ? findCommand(bucket, search, at) : `cairn object ls ${where}${isPast ? ` --at ${at}` : ""}`];
+  if (isPast) cli.push(`${restoring}${prefix ? ` --prefix ${quoted(prefix)}` : ""} --dry-run`);
+  else cli.push(`aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`);
   const total = h("span", { class: "muted small" });
   const drawTotal = ({ usage }) => {
     if (!isPast && !search)

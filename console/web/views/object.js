@@ -355,6 +355,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
     ),
     commands(
       `cairn object stat ${cli}`,
+      `cairn object history ${cli}`,
       `cairn object get ${cli} .`,
       `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`,
       ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
