@@ -271,14 +271,15 @@ export function markPlace(name) {
 
 let known = null;
 
-/** Shows the space that Cairn, others and nobody uses. */
+/** Shows the space that Cairn, others and nobody uses, and the number of buckets. */
 export async function readCapacity() {
   try {
-    const [{ capacity_bytes: capacity, available_bytes: free }, { physical_bytes: own }] = await Promise.all([
+    const [{ capacity_bytes: capacity, available_bytes: free }, { physical_bytes: own, buckets }] = await Promise.all([
       api.get("/api/v1/storage/status", {}, { isLogin: true }),
       api.get("/api/v1/storage/usage", {}, { isLogin: true }),
     ]);
     known = { capacity, free, own };
+    setCount("buckets", count(buckets));
     drawCapacity();
   } catch {
     // The views say what is wrong.
@@ -313,7 +314,7 @@ function drawCapacity() {
   );
 }
 
-/** Reads the counts beside the entries of the rail that no view has set. */
+/** Reads the number of links for the rail. */
 export async function readCounts() {
   try {
     const { shares, next_continuation_token: more } = await api.get(
@@ -322,8 +323,6 @@ export async function readCounts() {
       { isLogin: true },
     );
     setCount("sharing", shares.length > 0 ? `${count(shares.length)}${more ? "+" : ""}` : undefined);
-    if (!counts.has("buckets"))
-      setCount("buckets", count((await api.get("/api/v1/buckets", {}, { isLogin: true })).buckets.length));
   } catch {
     // The views say what is wrong.
   }

@@ -340,7 +340,14 @@ export async function show(view, { parts: [bucket, key], parameters }) {
             t("Properties"),
             null,
             facts([
-              [t("Size"), [sizeCell(record.size), " ", h("span", { class: "muted small" }, exactSize(record.size))]],
+              [
+                t("Size"),
+                [
+                  sizeCell(record.size),
+                  " ",
+                  record.size > 999 && h("span", { class: "muted small" }, exactSize(record.size)),
+                ],
+              ],
               [t("Type"), record.content_type],
               [t("Modified"), timeCell(record.last_modified)],
               ["ETag", h("code", null, record.etag)],

@@ -161,3 +161,12 @@ def test_link_to_this_machine_is_pointed_out(page: Page, console_store: Cairn, b
     page.click("Create link")
     page.see("This link works only on this machine: its address is 127.0.0.1.")
     page.click("Done")
+
+
+def test_count_of_buckets_follows(page: Page, console_store: Cairn, bucket: str):
+    """The rail had the number of buckets of the login, whatever was made later."""
+    page.go("overview")
+    console_store.s3.create_bucket(f"{bucket}-more")
+    number = f"{len(expect(console_store.admin.get('/buckets'), 200)['buckets'])}"
+    page.go("sharing")
+    page.wait("async (number) => document.querySelector('.rail [data-view=buckets]').dataset.count === number", number, what="the count of buckets")
