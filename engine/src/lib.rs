@@ -52,8 +52,8 @@ mod check;
 mod lifecycle;
 
 pub mod backup;
-mod search;
 mod salvage;
+mod search;
 
 #[cfg(feature = "simulation")]
 pub mod simulation;
