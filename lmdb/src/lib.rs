@@ -29,10 +29,12 @@ mod table;
 mod totals;
 
 mod changed_keys;
+mod data_file;
 mod generation;
 mod iterators;
 
 mod current;
+mod free_pages;
 mod lookups;
 mod page_cache;
 

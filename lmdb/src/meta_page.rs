@@ -11,7 +11,7 @@
 //! 20      4     version of LMDB's format
 //! 24      8     address of the map, 0
 //! 32      8     size of the map in bytes
-//! 40      48    table of free pages; its first 4 bytes are the size of a page
+//! 40      48    table of free pages; its first 4 bytes are the size of a page, its last 8 its root page
 //! 88      48    table of named tables
 //! 136     8     last used page
 //! 144     8     number of the transaction
@@ -34,6 +34,7 @@ const FORMAT_AT: usize = 4;
 const FORMAT: u32 = 1;
 const PAGE_SIZE_AT: usize = 24;
 const MAIN_ROOT_AT: usize = 112;
+const FREE_ROOT_AT: usize = 64;
 const LAST_PAGE_AT: usize = 120;
 const TRANSACTION_AT: usize = 128;
 
@@ -54,6 +55,11 @@ impl MetaFields {
     /// Returns the number of the last used page.
     pub(crate) fn last_page(&self) -> u64 {
         u64::from_ne_bytes(self.number(LAST_PAGE_AT))
+    }
+
+    /// Returns the root of the table of free pages. `None` if there are none.
+    pub(crate) fn free_root(&self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.number(FREE_ROOT_AT))).filter(|root| *root != u64::MAX)
     }
 
     /// Returns the size of a page: that of the host on which the file was created.

@@ -2,11 +2,13 @@
 //!
 //! LMDB never writes to a page that a reader may need, except for the two meta pages. So the pages of a pinned snapshot can be
 //! copied while others write. The copy gets the roots of the snapshot in both meta pages, and no checkpoint of a commit log:
-//! it is a complete environment without a log. Pages that are free in the snapshot may be written meanwhile; nothing in the copy
-//! refers to them.
+//! it is a complete environment without a log. Pages that are free in the snapshot may be written meanwhile. Nothing in the copy
+//! refers to them, so they are holes in it.
 
+use crate::data_file::{DataFile, Pages};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::free_pages::free_pages;
 use crate::generation::Generation;
 use crate::limits::COPY_STEP_BYTES;
 use crate::log::log_file::remove_log;
@@ -14,7 +16,7 @@ use crate::log::pin::Pin;
 use crate::meta_page::{META_BYTES, MetaFields};
 use crc_fast::{CrcAlgorithm, Digest};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +62,8 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Full`], and those of reading and writing. The file may be there, incomplete.
     pub fn copy_to(&self, path: &Path, mut proceed: impl FnMut(u64) -> bool) -> Result<SnapshotCopy, Error> {
-        let mut copy = File::create_new(path).map_err(heed::Error::Io)?;
+        let free = self.free_pages()?;
+        let copy = File::create_new(path).map_err(heed::Error::Io)?;
         let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
         let mut piece = vec![0; COPY_STEP_BYTES];
         let bytes = self.bytes();
@@ -72,15 +75,40 @@ impl Snapshot {
             if at == 0 {
                 self.write_meta_pages(piece)?;
             }
+            self.write_used_pages(&copy, piece, at, &free).map_err(heed::Error::Io)?;
             digest.update(piece);
-            copy.write_all(piece).map_err(heed::Error::Io)?;
             at += count as u64;
             if !proceed(count as u64) {
                 return Err(Error::Cancelled);
             }
         }
-        copy.sync_all().map_err(heed::Error::Io)?;
+        copy.set_len(bytes).and_then(|()| copy.sync_all()).map_err(heed::Error::Io)?;
         Ok(SnapshotCopy { bytes, crc64: digest.finalize() })
+    }
+
+    /// Returns the free pages. If they are not known, none count as free.
+    fn free_pages(&self) -> Result<Pages, Error> {
+        let page_bytes = usize::try_from(self.generation.page_bytes).unwrap_or(usize::MAX);
+        let data = self.generation.data.try_clone().and_then(|data| DataFile::new(data, page_bytes));
+        Ok(free_pages(&data.map_err(Error::Io)?, &self.pin.snapshot).unwrap_or_else(Pages::none))
+    }
+
+    /// Writes the used pages of a piece to their places in the copy, and clears the free ones in the piece.
+    fn write_used_pages(&self, copy: &File, piece: &mut [u8], at: u64, free: &Pages) -> io::Result<()> {
+        let page_bytes = self.generation.page_bytes;
+        let length = usize::try_from(page_bytes).unwrap_or(usize::MAX);
+        let mut run = 0..0;
+        for (number, start) in (at / page_bytes..).zip((0..piece.len()).step_by(length)) {
+            let end = piece.len().min(start + length);
+            if free.has(number) {
+                piece[start..end].fill(0);
+                copy.write_all_at(&piece[run.clone()], at + run.start as u64)?;
+                run = end..end;
+            } else {
+                run.end = end;
+            }
+        }
+        copy.write_all_at(&piece[run.clone()], at + run.start as u64)
     }
 
     /// Writes the roots of the snapshot to both meta pages at the front of a copy. Removes what is not LMDB's from them.
@@ -142,7 +170,9 @@ mod tests {
             let (folder, copied) =
                 (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
             let (environment, table) = open(folder.path(), with_log);
-            write_round(&environment, table, 1);
+            for round in [3, 2, 1] {
+                write_round(&environment, table, round);
+            }
             let snapshot = environment.snapshot().expect("a snapshot");
             let totals = environment.read().expect("reads").totals().expect("totals");
             let mut steps = 0;
@@ -153,6 +183,9 @@ mod tests {
             });
             let copy = copy.expect("copied");
             assert_eq!(copy.bytes, snapshot.bytes());
+            let pages = std::fs::read(copied.path().join("data.mdb")).expect("reads");
+            let empty = pages.chunks(4096).filter(|page| page.iter().all(|byte| *byte == 0)).count();
+            assert!(empty > 20, "free pages are left out: {empty}");
             drop(snapshot);
             write_round(&environment, table, 100);
             environment.close();

@@ -7,27 +7,26 @@
 //! them: damaged pages, and earlier copies of pages, which LMDB leaves behind. The changes in the commit log count more than
 //! both.
 
-mod data_file;
 mod log;
 mod ranges;
 #[cfg(test)]
 mod tests;
 mod walk;
 
+use crate::data_file::{DataFile, Page, PageKind, Pages, ValuePlace, record_of};
 use crate::generation::DATA_FILE;
 use crate::log::checkpoint_slot::{Checkpoint, SLOT_AT, SLOT_BYTES};
 use crate::meta_page::{META_FIELD_BYTES, MetaFields};
 use crate::record::Record;
 use crate::table::TOTALS_TABLE;
 use crate::totals::Totals;
-use data_file::{DataFile, Page, PageKind, ValuePlace, record_of};
 use log::{Changes, LoggedTables};
 pub use ranges::{LostRange, LostRanges};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use walk::{Pages, Walk};
+use walk::Walk;
 
 /// The page sizes that LMDB may have chosen. The first is that of almost every host.
 const PAGE_BYTES: [u64; 5] = [4096, 8192, 16_384, 32_768, 65_536];

@@ -1,35 +1,10 @@
 //! Walks a damaged tree in the order of its keys.
 
-use super::data_file::{DataFile, LeafNode, Page, PageKind, ValuePlace};
 use super::ranges::{LostRange, LostRanges};
+use crate::data_file::{DataFile, LeafNode, Page, PageKind, Pages, ValuePlace};
 
 /// LMDB's trees are lower than this.
 const DEPTH_MAX: usize = 32;
-
-/// Which pages of a file were seen, one bit for each.
-pub(super) struct Pages(Vec<u64>);
-
-impl Pages {
-    pub(super) fn of(file: &DataFile) -> Self {
-        let words = usize::try_from(file.pages.div_ceil(64)).expect("a file has fewer than 2^64 pages");
-        Self(vec![0; words])
-    }
-
-    pub(super) const fn none() -> Self {
-        Self(Vec::new())
-    }
-
-    pub(super) fn has(&self, page: u64) -> bool {
-        let word = usize::try_from(page / 64).ok().and_then(|word| self.0.get(word));
-        word.is_some_and(|word| word >> (page % 64) & 1 == 1)
-    }
-
-    pub(super) fn add(&mut self, page: u64) {
-        if let Some(word) = usize::try_from(page / 64).ok().and_then(|word| self.0.get_mut(word)) {
-            *word |= 1 << (page % 64);
-        }
-    }
-}
 
 /// A walk through the tree of one table.
 pub(super) struct Walk<'w> {

@@ -1,4 +1,4 @@
-//! The pages of a damaged data file, read without a map.
+//! The pages of a data file, read without a map.
 //!
 //! A page begins with 16 bytes: its number (8), zeros (2), flags (2), and where its free space begins and ends (2 each). Nodes are
 //! found through the offsets (2 each) after that. A node is drawn after `MDB_node` of LMDB's `mdb.c`:
@@ -17,7 +17,7 @@ use crate::record::{self, RECORD_HEAD_BYTES, Record};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-pub(super) const PAGE_HEAD_BYTES: usize = 16;
+pub(crate) const PAGE_HEAD_BYTES: usize = 16;
 const NODE_HEAD_BYTES: usize = 8;
 const PAGE_NUMBER_BYTES: usize = 8;
 const BRANCH: u16 = 1;
@@ -36,20 +36,20 @@ const VALUE_BYTES_MAX: usize = 64 << 20;
 
 /// What a page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum PageKind {
+pub(crate) enum PageKind {
     Branch,
     Leaf,
 }
 
 /// A page that was read, as far as it can be used.
-pub(super) struct Page {
-    pub(super) number: u64,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Page {
+    pub(crate) number: u64,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A place of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ValuePlace {
+pub(crate) enum ValuePlace {
     /// In the page with this number, at this offset.
     Within { page: u64, at: usize, length: usize },
     /// In pages of its own.
@@ -57,10 +57,10 @@ pub(super) enum ValuePlace {
 }
 
 /// A node of a leaf.
-pub(super) struct LeafNode<'p> {
-    pub(super) key: &'p [u8],
-    pub(super) place: ValuePlace,
-    pub(super) is_table: bool,
+pub(crate) struct LeafNode<'p> {
+    pub(crate) key: &'p [u8],
+    pub(crate) place: ValuePlace,
+    pub(crate) is_table: bool,
 }
 
 impl LeafNode<'_> {
@@ -83,7 +83,7 @@ impl Page {
     }
 
     /// Returns what the page is, if its head is whole and its nodes fill its used space without gaps, as LMDB keeps them.
-    pub(super) fn kind(&self) -> Option<PageKind> {
+    pub(crate) fn kind(&self) -> Option<PageKind> {
         self.kind_of_head().filter(|kind| self.is_filled(*kind))
     }
 
@@ -119,17 +119,17 @@ impl Page {
     }
 
     /// Returns whether nothing was ever written to the page.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.iter().all(|byte| *byte == 0)
     }
 
     /// Returns the offsets of all places where a node could begin.
-    pub(super) fn possible_nodes(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn possible_nodes(&self) -> impl Iterator<Item = usize> + use<> {
         (PAGE_HEAD_BYTES..self.bytes.len().saturating_sub(NODE_HEAD_BYTES)).step_by(2)
     }
 
     /// Returns the offsets of the nodes. Only for pages with a whole head.
-    pub(super) fn nodes(&self) -> Vec<usize> {
+    pub(crate) fn nodes(&self) -> Vec<usize> {
         let end = self.u16_at(12).map_or(0, usize::from);
         let offsets = (PAGE_HEAD_BYTES..end).step_by(2).filter_map(|at| self.u16_at(at));
         offsets.map(usize::from).collect()
@@ -142,14 +142,14 @@ impl Page {
     }
 
     /// Returns key and child of a node of a branch.
-    pub(super) fn child(&self, node: usize) -> Option<(&[u8], u64)> {
+    pub(crate) fn child(&self, node: usize) -> Option<(&[u8], u64)> {
         let (key, _) = self.key_of(node)?;
         let number = [self.u16_at(node)?, self.u16_at(node + 2)?, self.u16_at(node + 4)?];
         Some((key, number.into_iter().rev().fold(0, |high, part| high << 16 | u64::from(part))))
     }
 
     /// Returns a node of a leaf.
-    pub(super) fn leaf_node(&self, node: usize) -> Option<LeafNode<'_>> {
+    pub(crate) fn leaf_node(&self, node: usize) -> Option<LeafNode<'_>> {
         let (key, at) = self.key_of(node)?;
         let length = usize::from(self.u16_at(node)?) | usize::from(self.u16_at(node + 2)?) << 16;
         let flags = self.u16_at(node + 4)?;
@@ -167,21 +167,21 @@ impl Page {
 }
 
 /// A data file.
-pub(super) struct DataFile {
+pub(crate) struct DataFile {
     file: File,
-    pub(super) page_bytes: usize,
+    pub(crate) page_bytes: usize,
     /// Number of pages that the file has room for.
-    pub(super) pages: u64,
+    pub(crate) pages: u64,
 }
 
 impl DataFile {
-    pub(super) fn new(file: File, page_bytes: usize) -> std::io::Result<Self> {
+    pub(crate) fn new(file: File, page_bytes: usize) -> std::io::Result<Self> {
         let pages = file.metadata()?.len().div_ceil(page_bytes as u64);
         Ok(Self { file, page_bytes, pages })
     }
 
     /// Reads a page. `None` if it is outside the file, or the device cannot read it.
-    pub(super) fn page(&self, number: u64) -> Option<Page> {
+    pub(crate) fn page(&self, number: u64) -> Option<Page> {
         let bytes = self.read(number, 0, self.page_bytes)?;
         Some(Page { number, bytes })
     }
@@ -197,7 +197,7 @@ impl DataFile {
     }
 
     /// Reads the first `bytes` bytes of a value, or all of it.
-    pub(super) fn value(&self, place: ValuePlace, bytes: usize) -> Option<Vec<u8>> {
+    pub(crate) fn value(&self, place: ValuePlace, bytes: usize) -> Option<Vec<u8>> {
         match place {
             ValuePlace::Within { page, at, length } => self.read(page, at, length.min(bytes)),
             ValuePlace::Pages { first, length } => self.read(first, PAGE_HEAD_BYTES, length.min(bytes)),
@@ -205,7 +205,7 @@ impl DataFile {
     }
 
     /// Reads the part of a stored value that its own check covers, if the check is right.
-    pub(super) fn checked(&self, key: &[u8], place: ValuePlace) -> Option<Vec<u8>> {
+    pub(crate) fn checked(&self, key: &[u8], place: ValuePlace) -> Option<Vec<u8>> {
         let head = self.value(place, RECORD_HEAD_BYTES)?;
         let body = u32::from_le_bytes(*head.get(12..)?.first_chunk()?) as usize;
         let covered = RECORD_HEAD_BYTES.checked_add(body).filter(|length| *length <= place.length())?;
@@ -214,21 +214,46 @@ impl DataFile {
     }
 
     /// Returns the number of pages of a value outside its leaf, with the first one.
-    pub(super) fn pages_of(&self, place: ValuePlace) -> Option<(u64, u64)> {
+    pub(crate) fn pages_of(&self, place: ValuePlace) -> Option<(u64, u64)> {
         let ValuePlace::Pages { first, length } = place else { return None };
         Some((first, (PAGE_HEAD_BYTES + length).div_ceil(self.page_bytes) as u64))
     }
 
     /// Returns the root page of a table whose record is here. `None` for an empty table.
-    pub(super) fn root_at(&self, place: ValuePlace) -> Option<Option<u64>> {
+    pub(crate) fn root_at(&self, place: ValuePlace) -> Option<Option<u64>> {
         let stored = self.value(place, TABLE_RECORD_BYTES)?;
         let root = u64::from_le_bytes(*stored.get(ROOT_AT..)?.first_chunk()?);
         Some((root != u64::MAX).then_some(root))
     }
 }
 
+/// A set of pages of a file, one bit for each.
+pub(crate) struct Pages(Vec<u64>);
+
+impl Pages {
+    pub(crate) fn of(file: &DataFile) -> Self {
+        let words = usize::try_from(file.pages.div_ceil(64)).expect("a file has fewer than 2^64 pages");
+        Self(vec![0; words])
+    }
+
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(crate) fn has(&self, page: u64) -> bool {
+        let word = usize::try_from(page / 64).ok().and_then(|word| self.0.get(word));
+        word.is_some_and(|word| word >> (page % 64) & 1 == 1)
+    }
+
+    pub(crate) fn add(&mut self, page: u64) {
+        if let Some(word) = usize::try_from(page / 64).ok().and_then(|word| self.0.get_mut(word)) {
+            *word |= 1 << (page % 64);
+        }
+    }
+}
+
 impl ValuePlace {
-    pub(super) const fn length(self) -> usize {
+    pub(crate) const fn length(self) -> usize {
         match self {
             Self::Within { length, .. } | Self::Pages { length, .. } => length,
         }
@@ -236,6 +261,6 @@ impl ValuePlace {
 }
 
 /// Returns version and body of a value that [`DataFile::checked`] has returned.
-pub(super) fn record_of(covered: &[u8]) -> Record<'_> {
+pub(crate) fn record_of(covered: &[u8]) -> Record<'_> {
     Record { version: covered[8], body: &covered[RECORD_HEAD_BYTES..], tail: &[] }
 }
