@@ -41,6 +41,8 @@ PARTS = [
     Part("power cuts, ext4", ("tests/campaign", "power-cut", "--seed", "1"), "--cuts", 200),
     Part("power cuts, XFS", ("tests/campaign", "power-cut", "--seed", "2", "--file-system", "xfs"), "--cuts", 200),
     Part("power cuts by snapshot", ("tests/campaign", "power-cut", "--seed", "3", "--snapshot"), "--cuts", 100),
+    Part("copies of a held store, ext4", ("tests/campaign", "backup", "--seed", "1"), "--copies", 50, (("--kills", 10),)),
+    Part("copies of a held store, XFS", ("tests/campaign", "backup", "--seed", "2", "--file-system", "xfs", "--encryption"), "--copies", 50, (("--kills", 10),)),
     Part("full disk", ("tests/campaign", "full-disk", "--seed", "1"), "--rounds", 100),
     Part("flipped bits", ("tests/campaign", "damage", "--seed", "1"), "--payload-flips", 10_000, (("--metadata-flips", 1000),)),
     Part("salvage", ("tests/campaign", "salvage", "--seed", "1"), "--damages", 500),

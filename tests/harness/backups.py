@@ -9,6 +9,7 @@ from .cli import Cli
 from .management import expect
 from .s3 import object_target
 from .server import Cairn
+from .wire import WireError
 
 KEYS = 40
 SIZES = (10, 5_000, 40_000, 300_000)
@@ -21,11 +22,18 @@ def content(key: str, number: int) -> bytes:
     return (seed + hashlib.sha256(seed).digest() * (size // 32 + 1))[: size + len(seed)]
 
 
+def is_deletion(number: int) -> bool:
+    """Whether write `number` deletes its key."""
+    return number % 7 == 6
+
+
 class Writers:
     """Threads that overwrite and delete objects until they are stopped. Each key belongs to one thread."""
 
-    def __init__(self, store: Cairn, bucket: str, threads: int = 3):
+    def __init__(self, store: Cairn, bucket: str, threads: int = 3, may_end: bool = False):
         self.store, self.bucket = store, bucket
+        # Whether the server may end meanwhile: then a thread ends at its first unanswered request.
+        self.may_end = may_end
         self.stopping = threading.Event()
         self.failures: list[str] = []
         # The number of the last acknowledged write of each key.
@@ -37,15 +45,24 @@ class Writers:
         number = 0
         while not self.stopping.is_set():
             key = f"{thread}/{number % KEYS}"
-            if number % 7 == 6:
-                response = s3.request("DELETE", object_target(self.bucket, key))
-            else:
-                response = s3.request("PUT", object_target(self.bucket, key), body=content(key, number))
+            try:
+                if is_deletion(number):
+                    response = s3.request("DELETE", object_target(self.bucket, key))
+                else:
+                    response = s3.request("PUT", object_target(self.bucket, key), body=content(key, number))
+            except (OSError, WireError):
+                if self.may_end:
+                    return
+                raise
             if response.status not in (200, 204):
                 self.failures.append(f"{key}: {response.status}")
                 return
             self.written[key] = number
             number += 1
+
+    def writes(self) -> int:
+        """How many writes of the busiest thread were acknowledged."""
+        return max(list(self.written.values()), default=0)
 
     def __enter__(self) -> "Writers":
         for thread in self.threads:
@@ -86,8 +103,17 @@ def put_metadata_over(data: Path, backup: Path) -> None:
     subprocess.run(["cp", "-a", f"{backup}/.", f"{data}/"], check=True)
 
 
-def check_store(store: Cairn, bucket: str, acknowledged: dict[str, int]) -> None:
-    """Checks that a started store is consistent, and that no write is missing that was acknowledged before the backup began."""
+def may_be_deleted(acknowledged: int, last: int) -> bool:
+    """Whether one of the writes of a key from `acknowledged` to the one after `last` is a deletion."""
+    return any(is_deletion(number) for number in range(acknowledged, last + KEYS + 1, KEYS))
+
+
+def check_store(store: Cairn, bucket: str, acknowledged: dict[str, int], last: dict[str, int]) -> None:
+    """Checks that a started store is consistent, and that each key is as one of its writes has left it.
+
+    That is a write from the last one that was acknowledged before the backup began, to the one that followed the last one
+    acknowledged when it had ended.
+    """
     found = expect(store.admin.get("/storage/inspect?maximum_entries=1000000"), 200)
     assert found["complete"] and found["findings"] == [], found
     verified = expect(store.admin.post(f"/verify/buckets/{bucket}"), 200)
@@ -97,7 +123,7 @@ def check_store(store: Cairn, bucket: str, acknowledged: dict[str, int]) -> None
         response = s3.request("GET", object_target(bucket, key))
         if response.status == 200:
             written_key, written, _ = response.body.split(b" ", 2)
-            assert written_key.decode() == key and int(written) >= number - (number % 7 == 6), (key, number, written)
+            assert written_key.decode() == key and number + is_deletion(number) <= int(written) <= last[key] + KEYS, (key, number, written)
             assert response.body == content(key, int(written))
         else:
-            assert response.status == 404, response
+            assert response.status == 404 and may_be_deleted(number, last[key]), (key, number, last[key])

@@ -43,16 +43,17 @@ def test_copy_that_was_made_while_clients_write(make_store, run_folder: Path, se
             folder.mkdir()
             done = back_up(store, "--", *copy_to(folder))
             assert (done.returncode, done.stderr) == (0, ""), done
+            last = dict(writers.written)
             copy = copied_store(store, folder)
             put_metadata_over(copy.data, folder / "metadata")
             copy.start()
             try:
-                check_store(copy, BUCKET, acknowledged)
+                check_store(copy, BUCKET, acknowledged, last)
                 assert not (copy.data / "backup").exists() and not (copy.data / "hold.json").exists()
                 assert copy.stop() == 0
                 # The restored store is an ordinary one.
                 copy.start()
-                check_store(copy, BUCKET, acknowledged)
+                check_store(copy, BUCKET, acknowledged, last)
             finally:
                 copy.kill()
                 shutil.rmtree(folder)
@@ -168,7 +169,7 @@ def test_backups_in_a_folder(make_store, run_folder: Path, tmp_path: Path, seale
         assert restored["damaged"] == 0 and restored["payloads"] == backup["payloads"], restored
         copy.start()
         try:
-            check_store(copy, BUCKET, acknowledged if number > 0 else {})
+            check_store(copy, BUCKET, acknowledged if number > 0 else {}, writers.written)
             for old in range(60):
                 assert copy.s3.request("GET", object_target(BUCKET, f"old/{old}")).body == f"{old}".encode() * 50_000
             assert expect(copy.admin.get(f"/service-accounts/{account['service_account']['id']}"), 200)["name"] == "backed-up"

@@ -31,11 +31,12 @@ def copy_with_writers(store: Cairn, copying: str, restoring: str, folder: Path) 
             shutil.rmtree(copy.data, ignore_errors=True)
             done = back_up(store, "--", "sh", "-euc", copying, environment=environment)
             assert done.returncode == 0, done
+            last = dict(writers.written)
     subprocess.run(["sh", "-euc", restoring], env={**environment, "CAIRN_DATA_DIR": str(store.data)}, check=True)
     put_metadata_over(copy.data, copy.data / "backup")
     copy.start()
     try:
-        check_store(copy, BUCKET, acknowledged)
+        check_store(copy, BUCKET, acknowledged, last)
     finally:
         copy.kill()
 
