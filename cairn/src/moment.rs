@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
+use jiff::Zoned;
 
 use crate::quantity::Duration;
 
@@ -17,13 +18,14 @@ pub(crate) struct Moment(pub(crate) String);
 impl FromStr for Moment {
     type Err = &'static str;
 
-    /// Parses an age, a date, or a time of RFC 3339.
+    /// Parses an age, a date, a time of RFC 3339, or a time of today or yesterday.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Some(time) = time(text) {
+        if let Some(time) = time(text).or_else(|| local_time(text, &Zoned::now())) {
             return Ok(Self(time));
         }
-        let age = span(text)
-            .ok_or("expected an age such as 1h, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
+        let age = span(text).ok_or(
+            "expected an age such as 1h, a date such as 2026-11-21, 2026-11-21T05:00:00Z, or \"yesterday 18:00\"",
+        )?;
         Ok(Self(iso8601_millis(now_millis().saturating_sub(age.seconds.saturating_mul(1000)))))
     }
 }
@@ -32,6 +34,18 @@ impl FromStr for Moment {
 fn time(text: &str) -> Option<String> {
     let midnight = format!("{text}T00:00:00Z");
     [text.to_owned(), midnight].into_iter().find(|time| parse_rfc3339_millis(time).is_some())
+}
+
+/// Returns a time of today or yesterday in the time zone of `now`, such as `yesterday 18:00`. Without a time, the first moment.
+fn local_time(text: &str, now: &Zoned) -> Option<String> {
+    let (day, clock) = text.split_once(' ').unwrap_or((text, "00:00"));
+    let date = match day {
+        "today" => now.date(),
+        "yesterday" => now.date().yesterday().ok()?,
+        _ => return None,
+    };
+    let time = date.to_datetime(clock.parse().ok()?).to_zoned(now.time_zone().clone()).ok()?;
+    u64::try_from(time.timestamp().as_millisecond()).ok().map(iso8601_millis)
 }
 
 /// Returns a duration with its unit: a bare number could be seconds or a year.
@@ -99,9 +113,32 @@ mod tests {
             let after = now_millis();
             assert!((before..=after).contains(&(found + seconds * 1000)), "{age}");
         }
-        for wrong in ["", "yesterday", "2026", "3600", "2026-13-01", "2026-11", "1w", "-1h", "05:00"] {
+        for wrong in [
+            "",
+            "yesterday at six",
+            "yesterday 25:00",
+            "tomorrow 18:00",
+            "2026",
+            "3600",
+            "2026-13-01",
+            "2026-11",
+            "1w",
+            "-1h",
+            "05:00",
+        ] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_of_today_and_yesterday_are_local() {
+        let now: Zoned = "2026-11-21T05:00:00+01:00[+01:00]".parse().expect("a time");
+        let local = |text| local_time(text, &now);
+        assert_eq!(local("yesterday 18:00").as_deref(), Some("2026-11-20T17:00:00.000Z"));
+        assert_eq!(local("today 04:30:15").as_deref(), Some("2026-11-21T03:30:15.000Z"));
+        assert_eq!(local("yesterday").as_deref(), Some("2026-11-19T23:00:00.000Z"));
+        assert_eq!((local("today  18:00"), local("18:00"), local("yesterday ")), (None, None, None));
+        assert!("yesterday 18:00".parse::<Moment>().is_ok());
     }
 
     #[test]

@@ -170,8 +170,9 @@ def filter_case(_context: object, case: schemathesis.Case) -> bool:
         return False
     if isinstance(case.body, dict) and has_fraction(case.body.get("report")):
         return False
-    if names_two_versions(case.query) or has_unusable_past(case.body) or has_unusable_conditions(case.query):
-    if moves_onto_itself(case) or names_two_versions(case.query) or has_unusable_past(case.body):
+    if isinstance(case.body, dict) and has_fraction(case.body.get("manifest")):
+        return False
+    if moves_onto_itself(case) or names_two_versions(case.query) or has_unusable_past(case.body) or has_unusable_conditions(case.query):
         return False
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
     return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body) and not has_unusable_retention(case.body)

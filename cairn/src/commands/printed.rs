@@ -61,7 +61,8 @@ fn problem(line: &str) -> Option<String> {
     let line = line.replace("\\\n", " ");
     let mut words = line.split_whitespace().map(|word| word.trim_matches(['[', ']', ',', '.', ';', ')']));
     while let Some(word) = words.next() {
-        if ["|", ">", "<", "#", "&&", "\\"].contains(&word) {
+        // After `--` comes a command of the user.
+        if ["|", ">", "<", "#", "&&", "\\", "--"].contains(&word) {
             break;
         }
         if word.starts_with("--") && word.len() > 2 {

@@ -43,7 +43,9 @@ fn documented() -> Commands {
     for usage in usages {
         let (mut words, mut own, mut value_of_option) = (Vec::new(), BTreeSet::new(), false);
         for word in usage.split_whitespace().map(|word| word.trim_matches(['[', ']', '.'])) {
-            if word.starts_with("--") {
+            if word == "--" {
+                // A command of the user follows.
+            } else if word.starts_with("--") {
                 own.insert(word.to_owned());
             } else if !word.starts_with('<') {
                 words.push(word);

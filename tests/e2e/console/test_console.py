@@ -317,7 +317,7 @@ def test_every_route_is_as_on_the_management_plane(console_store: Cairn, role: s
         return response.status_code, response.json()["error"]["code"] if is_error else ""
 
     for method, path in routes(console_store):
-        if path.endswith(("/storage/compact", "/storage/inspect")) and method != "GET":
+        if path.endswith(("/storage/compact", "/storage/inspect", "/storage/backup", "/storage/upgrade")) and method != "GET":
             continue
         assert outcome(console.request(method, path)) == outcome(management.request(method, path.removeprefix(API))), (method, path)
         if role == "auditor":
