@@ -173,7 +173,7 @@ def test_backups_in_a_folder(make_store, run_folder: Path, tmp_path: Path, seale
             for old in range(60):
                 assert copy.s3.request("GET", object_target(BUCKET, f"old/{old}")).body == f"{old}".encode() * 50_000
             assert expect(copy.admin.get(f"/service-accounts/{account['service_account']['id']}"), 200)["name"] == "backed-up"
-            assert (copy.s3.request("GET", object_target(BUCKET, "0/0")).status == 404) == (number == 0)
+            assert number > 0 or copy.s3.request("GET", object_target(BUCKET, "0/1")).status == 404
         finally:
             copy.kill()
             shutil.rmtree(copy.folder)
