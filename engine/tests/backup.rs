@@ -142,5 +142,10 @@ fn a_copy_after_the_end_of_the_hold_is_found_to_be_damaged() {
         let copied = back_up(&kept.join("backups"), &late);
         assert!(copied.damaged_count > 0);
         assert!(copied.damaged[0].contains("a block is not what was written"), "{:?}", copied.damaged);
+        // What is damaged is missing, so that nobody takes it for whole, and the next backup tries again.
+        let backups = BackupFolder::open(&kept.join("backups")).expect("opens");
+        let verified = verify_backups(&backups, &mut |_, _| true).expect("reads");
+        let missing = format!("{} of its pages and payloads are missing or damaged", copied.damaged_count);
+        assert_eq!(verified.backups, [(copied.name, Some(missing))]);
     });
 }

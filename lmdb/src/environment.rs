@@ -288,12 +288,14 @@ impl Environment {
         use std::os::unix::fs::MetadataExt as _;
         let _name_stays = self.lock_file();
         let generation = self.current.get();
+        // Before the length: a commit in between makes both greater.
+        let expected = generation.used();
         let open = generation.data.metadata().map_err(Error::Io)?;
         let named = std::fs::metadata(self.folder.join(DATA_FILE)).map_err(Error::Io)?;
         if (open.dev(), open.ino()) != (named.dev(), named.ino()) {
             return Err(Error::Io(std::io::Error::other("the data file was replaced")));
         }
-        let (expected, found) = (generation.used(), open.len());
+        let found = open.len();
         if expected > found { Err(Error::Truncated { expected, found }) } else { Ok(()) }
     }
 

@@ -30,7 +30,7 @@ import {
 const PAGE = 1000;
 // So many are read at once. More follow when the user asks.
 const READ_AT_ONCE = 5000;
-// Deletions of the same person that follow each other so quickly are one act.
+// Deletions of the same person that follow each other so quickly are one act. Who it was may not be known yet, or any more.
 const ACT_GAP = 60_000;
 const SHOWN_MAX = 200;
 const DAY = 86_400_000;
@@ -51,9 +51,11 @@ function actsOf(objects) {
   for (const object of [...objects].sort((a, b) => b.deleted_at.localeCompare(a.deleted_at))) {
     const last = acts.at(-1);
     const gap = last && Date.parse(last.since) - Date.parse(object.deleted_at);
-    if (last && last.by === object.deleted_by && gap <= ACT_GAP) {
+    const isSame = last && (last.by === object.deleted_by || !last.by || !object.deleted_by);
+    if (isSame && gap <= ACT_GAP) {
       last.objects.push(object);
       last.since = object.deleted_at;
+      last.by ??= object.deleted_by;
     } else acts.push({ by: object.deleted_by, at: object.deleted_at, since: object.deleted_at, objects: [object] });
   }
   for (const act of acts) {

@@ -187,7 +187,7 @@ impl Copy<'_, '_> {
         if self.is_known(&id) {
             return Ok(());
         }
-        self.add_blob(id, |pack| pack.add(id, |take| take(page)))
+        self.add_blob(id, |pack| Ok((pack.add(id, |take| take(page))?, true)))
     }
 
     /// Returns whether an earlier backup has a blob, or this one.
@@ -195,10 +195,11 @@ impl Copy<'_, '_> {
         self.backups.blobs.contains_key(id) || self.in_pack.contains(id)
     }
 
+    /// Adds a blob to the pack. `add` returns its length, and whether it is what it should be.
     fn add_blob(
         &mut self,
         id: BlobId,
-        add: impl FnOnce(&mut PackWriter) -> Result<u64, BackupError>,
+        add: impl FnOnce(&mut PackWriter) -> Result<(u64, bool), BackupError>,
     ) -> Result<(), BackupError> {
         let pack = match self.pack.take() {
             Some(pack) => self.pack.insert(pack),
@@ -207,8 +208,14 @@ impl Copy<'_, '_> {
                 self.pack.insert(PackWriter::create(&folder, number)?)
             }
         };
-        self.copied.new_bytes += add(pack)?;
-        self.in_pack.insert(id);
+        let (bytes, is_whole) = add(pack)?;
+        self.copied.new_bytes += bytes;
+        if is_whole {
+            self.in_pack.insert(id);
+        } else {
+            // Missing in this backup. The next one tries again.
+            pack.disown_last();
+        }
         if pack.bytes >= PACK_BYTES {
             self.finish_pack()?;
         }
@@ -310,10 +317,11 @@ impl Copy<'_, '_> {
         if !self.is_known(&volume.id.0) {
             let mut is_whole = true;
             self.add_blob(volume.id.0, |pack| {
-                pack.add(volume.id.0, |take| {
+                let bytes = pack.add(volume.id.0, |take| {
                     is_whole = volumes.read_payload(payload, volume, size, take)?;
                     Ok(())
-                })
+                })?;
+                Ok((bytes, is_whole))
             })?;
             if !is_whole {
                 self.note_damage(slice, key, "a block is not what was written");

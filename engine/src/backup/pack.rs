@@ -86,6 +86,11 @@ impl PackWriter {
         Ok(length)
     }
 
+    /// Leaves the last blob out of the index: its bytes are not what they should be.
+    pub(super) fn disown_last(&mut self) {
+        self.blobs.pop();
+    }
+
     /// Makes the pack durable, then writes its index.
     pub(super) fn finish(mut self) -> Result<Finished, BackupError> {
         let path = pack_path(&self.folder, self.number);

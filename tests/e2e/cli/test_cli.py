@@ -304,7 +304,7 @@ def test_audit_events_are_found_by_age_date_bucket_and_key(cli: Cli, store: Cair
     assert found("--bucket", name, "--until", "1h") == [] and found("--bucket", name, "--since", tomorrow.isoformat()) == []
     assert found("--key", key) == found("--key", key, "--bucket", name) == ["upload_object"]
     assert found("--key", key, "--bucket", name + "-other") == found("--key", name) == []
-    for wrong in ("yesterday", "3600", "2026-02-30"):
+    for wrong in ("the day before", "3600", "2026-02-30"):
         done = cli.run("audit", "list", "--since", wrong)
         assert done.returncode == 2 and "such as 1h" in done.stderr, done.stderr
 

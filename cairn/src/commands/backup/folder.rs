@@ -127,8 +127,9 @@ impl To {
         backups.commit(&copied.name, &proof).map_err(failed)?;
         let manifest = &proof["payload"];
         client.print(manifest, || record(COPIED, manifest))?;
-        self.remove_old(&mut backups)?;
-        damage_of(&copied)
+        // With damage in the newest backup, the old ones may have what it lacks.
+        damage_of(&copied)?;
+        self.remove_old(&mut backups)
     }
 
     fn remove_old(&self, backups: &mut BackupFolder) -> Outcome {
@@ -150,8 +151,8 @@ fn damage_of(copied: &Copied) -> Outcome {
     if copied.damaged_count == 0 {
         return Ok(());
     }
-    let mut message =
-        format!("{} of the store are damaged; the backup has everything else", copied.damaged_count);
+    let were = crate::quantity::were(copied.damaged_count, "payload");
+    let mut message = format!("{were} damaged in the store; the backup has everything else");
     for damaged in &copied.damaged {
         message += &format!("\n  {}", plain(damaged));
     }
