@@ -30,7 +30,7 @@ import {
 const PAGE = 1000;
 // So many are read at once. More follow when the user asks.
 const READ_AT_ONCE = 5000;
-// Deletions of the same person that follow each other so quickly are one act. Who it was may not be known yet, or any more.
+// Deletions of the same person that follow each other so quickly are one act. Who it was may not be known yet.
 const ACT_GAP = 60_000;
 const SHOWN_MAX = 200;
 const DAY = 86_400_000;
