@@ -1,6 +1,7 @@
 // The first steps in an empty store: a bucket, a key, the first object. Each puts a stone on the pile.
 
 import { api, bucketPath } from "./api.js";
+import { bucketNameInput } from "./buckets.js";
 import { h, svg } from "./dom.js";
 import { icon } from "./icons.js";
 import { draw, place } from "./navigation.js";
@@ -48,14 +49,7 @@ function step(number, state, title, text, ...content) {
 }
 
 function bucketForm() {
-  const name = h("input", {
-    type: "text",
-    required: true,
-    minlength: 3,
-    maxlength: 63,
-    autocomplete: "off",
-    spellcheck: "false",
-  });
+  const name = bucketNameInput();
   const versions = h("input", { type: "checkbox", checked: true });
   return h(
     "form",

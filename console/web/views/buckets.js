@@ -1,7 +1,7 @@
 // Buckets: list, creation, deletion.
 
 import { api, bucketPath } from "../lib/api.js";
-import { removeBucket } from "../lib/buckets.js";
+import { bucketNameInput, removeBucket } from "../lib/buckets.js";
 import { debounce, h } from "../lib/dom.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place, setCount } from "../lib/navigation.js";
@@ -28,14 +28,7 @@ import {
 } from "../lib/ui.js";
 
 async function create() {
-  const name = h("input", {
-    type: "text",
-    required: true,
-    minlength: 3,
-    maxlength: 63,
-    autocomplete: "off",
-    spellcheck: "false",
-  });
+  const name = bucketNameInput();
   const versions = h("input", { type: "checkbox" });
   const lock = h("input", {
     type: "checkbox",

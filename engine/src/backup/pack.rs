@@ -35,7 +35,8 @@ pub(super) struct Blob {
 /// A pack that is being written.
 pub(super) struct PackWriter {
     folder: PathBuf,
-    pub(super) number: u32,
+    path: PathBuf,
+    number: u32,
     file: BufWriter<File>,
     pub(super) bytes: u64,
     blobs: Vec<Blob>,
@@ -65,7 +66,7 @@ impl PackWriter {
         let path = pack_path(folder, number);
         let file = File::create(&path).doing("creating", &path)?;
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self { folder: folder.to_owned(), number, file, bytes: 0, blobs: Vec::new() })
+        Ok(Self { folder: folder.to_owned(), path, number, file, bytes: 0, blobs: Vec::new() })
     }
 
     /// Adds a blob, whose bytes `write` hands over in pieces. If `write` fails, the pack is of no use.
@@ -75,11 +76,10 @@ impl PackWriter {
         write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), BackupError>) -> Result<(), BackupError>,
     ) -> Result<u64, BackupError> {
         let (mut hash, mut length) = (Sha256::new(), 0);
-        let path = pack_path(&self.folder, self.number);
         write(&mut |piece| {
             hash.update(piece);
             length += piece.len() as u64;
-            self.file.write_all(piece).doing("writing", &path)
+            self.file.write_all(piece).doing("writing", &self.path)
         })?;
         self.blobs.push(Blob { id, offset: self.bytes, length, hash: hash.finalize().into() });
         self.bytes += length;
@@ -93,8 +93,7 @@ impl PackWriter {
 
     /// Makes the pack durable, then writes its index.
     pub(super) fn finish(mut self) -> Result<Finished, BackupError> {
-        let path = pack_path(&self.folder, self.number);
-        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).doing("flushing", &path)?;
+        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).doing("flushing", &self.path)?;
         let mut index = MAGIC.to_vec();
         for blob in &self.blobs {
             index.extend_from_slice(&blob.id);

@@ -160,26 +160,27 @@ impl Restoration<'_, '_> {
         payload: &StoredPayload,
         volumes: &mut HashMap<(u16, u32), File>,
     ) -> Result<(), BackupError> {
-        let mut runs = Vec::new();
+        let slice = payload.slice;
+        let path_of = |volume| volume_path(&self.data_dir.join(format!("slices/{slice:02}")), volume);
         for extent in &payload.extents {
-            let path =
-                volume_path(&self.data_dir.join(format!("slices/{:02}", payload.slice)), extent.volume);
-            if let Entry::Vacant(place) = volumes.entry((payload.slice, extent.volume)) {
+            if let Entry::Vacant(place) = volumes.entry((slice, extent.volume)) {
+                let path = path_of(extent.volume);
                 place.insert(File::options().write(true).open(&path).doing("opening", &path)?);
             }
-            runs.push((extent.volume, extent.offset(), extent.bytes()));
         }
-        let mut runs = runs.into_iter();
+        // Volume, offset and length of what is still to be written.
+        let mut runs = payload.extents.iter().map(|extent| (extent.volume, extent.offset(), extent.bytes()));
         let mut run = runs.next();
         let is_whole = read_blob(&mut self.blobs, &payload.id, &mut |mut piece| {
             while !piece.is_empty() {
                 let Some((volume, at, left)) = &mut run else { break };
-                let count = piece.len().min(usize_of(*left));
-                let (now, rest) = piece.split_at(count);
-                let file = &volumes[&(payload.slice, *volume)];
-                let path = volume_path(self.data_dir, *volume);
-                file.write_all_at(now, *at).doing("writing", &path)?;
-                (*at, *left, piece) = (*at + count as u64, *left - count as u64, rest);
+                let (now, rest) = piece.split_at(piece.len().min(usize_of(*left)));
+                let written = volumes[&(slice, *volume)].write_all_at(now, *at);
+                if written.is_err() {
+                    written.doing("writing", &path_of(*volume))?;
+                }
+                let count = now.len() as u64;
+                (*at, *left, piece) = (*at + count, *left - count, rest);
                 if *left == 0 {
                     run = runs.next();
                 }

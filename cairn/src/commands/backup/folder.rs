@@ -1,7 +1,6 @@
 //! Folders of backups: `cairn backup to`, `list`, `verify` and `restore`.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use argh::{ArgsInfo, FromArgs};
@@ -11,10 +10,9 @@ use cairn_engine::backup::{
     verify_backups,
 };
 use serde_json::{Value, json};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::{Request, read};
-use crate::commands::backup::hold::Hold;
+use crate::commands::backup::hold::{Hold, LOOK, stop_flag};
 use crate::commands::macros::command;
 use crate::commands::verify::check_proof;
 use crate::failure::{Failure, Outcome};
@@ -143,9 +141,6 @@ impl To {
     }
 }
 
-/// How often the server is asked whether the store is still held.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(2);
-
 /// Fails if something was damaged in the store: the backup has everything else.
 fn damage_of(copied: &Copied) -> Outcome {
     if copied.damaged_count == 0 {
@@ -161,16 +156,6 @@ fn damage_of(copied: &Copied) -> Outcome {
 
 fn failed(error: BackupError) -> Failure {
     plain(&error.to_string()).into()
-}
-
-/// Returns a flag that SIGINT and SIGTERM set.
-fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|error| format!("signals cannot be handled: {error}"))?;
-    }
-    Ok(stop)
 }
 
 /// Runs something with a progress bar, until a signal arrives.

@@ -1,10 +1,13 @@
 //! A hold of a running store. Dropping it releases the store.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup};
 use cairn_http1::encode_strict;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::{Client, Request, read};
 use crate::failure::Failure;
@@ -16,6 +19,9 @@ use crate::terminal::plain;
 pub(super) const PATH: &str = "/api/v1/storage/backup";
 /// How often a server is asked for the progress.
 const POLL: Duration = Duration::from_millis(200);
+
+/// How often the server is asked whether the store is still held, while it is copied.
+pub(super) const LOOK: Duration = Duration::from_secs(2);
 
 /// A store that is held. Dropping it ends the hold.
 pub(super) struct Hold<'c> {
@@ -104,6 +110,16 @@ impl Drop for Hold<'_> {
 pub(super) fn ended_early(status: &Backup) -> Option<Failure> {
     let reason = status.reason.as_deref()?;
     Some(format!("the backup ended early: {}\n  what was copied is no backup", plain(reason)).into())
+}
+
+/// Returns a flag that SIGINT and SIGTERM set.
+pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| format!("signals cannot be handled: {error}"))?;
+    }
+    Ok(stop)
 }
 
 /// Lets this thread, which is a plain one, rest.

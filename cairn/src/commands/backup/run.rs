@@ -2,14 +2,12 @@
 
 use std::path::Path;
 use std::process::{Child, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::commands::backup::hold::{Hold, nap};
+use crate::commands::backup::hold::{Hold, LOOK, nap, stop_flag};
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
 use crate::quantity;
@@ -21,8 +19,6 @@ const DATA_DIR: &str = "CAIRN_DATA_DIR";
 
 /// How often the command is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
-/// How often the server is asked whether the store is still held.
-const LOOK: Duration = Duration::from_secs(2);
 
 command! {
     /// Hold the store, run a command that copies it, and release it however the command ends. The command finds the data folder
@@ -46,11 +42,7 @@ impl Run {
             ));
         };
         let client = self.client()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))
-                .map_err(|error| format!("signals cannot be handled: {error}"))?;
-        }
+        let stop = stop_flag()?;
         let hold = Hold::begin(&client, self.timeout)?;
         check_readable(&hold.backup_dir)?;
         let mut command = std::process::Command::new(program);

@@ -11,6 +11,7 @@ mod list;
 mod mv;
 pub(crate) mod place;
 mod put;
+mod relocation;
 mod retention;
 mod rm;
 mod spool;

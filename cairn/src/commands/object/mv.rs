@@ -1,14 +1,13 @@
 //! `cairn object mv`: moves objects on the server.
 
-use cairn_api::{MoveObject, ObjectEntry};
+use cairn_api::MoveObject;
 use serde_json::Value;
 
-use super::place::{Place, Selection, below, count, for_each_page, route};
+use super::place::{Place, Selection, route};
+use super::relocation::Relocation;
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
-use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
-use crate::output::progress::Progress;
 
 command! {
     /// Move an object, or the objects that match a pattern, within the server. Each is copied and then deleted; a bucket with
@@ -32,51 +31,28 @@ command! {
 impl Move {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
-        let folder = self.destination.destination()?;
-        let is_folder = folder.is_empty() || folder.ends_with('/');
+        let relocation = Relocation::new(&client, &self.source, &self.destination, "moved")?;
         let (prefix, pattern) = match self.source.selection(self.recursive)? {
-            Selection::One(key) => {
-                let name = key.rsplit('/').next().unwrap_or(&key);
-                let to = if is_folder { format!("{folder}{name}") } else { folder };
-                let record = self.send(&client, &key, &to)?;
-                let done =
-                    format!("{}/{key} was moved to {}/{to}\n", self.source.bucket, self.destination.bucket);
-                return client.print(&record, || crate::terminal::lines(&done));
-            }
+            Selection::One(key) => return relocation.one(&key, |key, to| self.send(&client, key, to)),
             Selection::Many { prefix, pattern } => (prefix, pattern),
         };
-        if !is_folder {
-            let text =
-                "several objects need a folder as destination: a bucket, or a key that ends in a slash";
-            return Err(Failure::WrongUsage(text.to_owned()));
-        }
-        let (bucket, pattern) = (&self.source.bucket, pattern.as_ref());
+        let pattern = pattern.as_ref();
         // The list could reach what was moved, and move it again.
         let is_selected = |key: &str| {
-            *bucket == self.destination.bucket
+            self.source.bucket == self.destination.bucket
                 && key.starts_with(&prefix)
                 && pattern.is_none_or(|pattern| pattern.matches(key))
         };
-        if pattern.is_none() && is_selected(&folder) {
+        if pattern.is_none() && is_selected(relocation.folder()?) {
             let text = "the destination must not be below the source";
             return Err(Failure::WrongUsage(text.to_owned()));
         }
-        let (objects, _) = count(&client, bucket, &prefix, pattern)?;
-        let (progress, mut batch) = (Progress::count(objects), Batch::default());
-        for_each_page(&client, bucket, &prefix, pattern, |found| {
-            let name = |one: &ObjectEntry| format!("{bucket}/{}", one.key);
-            batch.run(&found, name, |one| {
-                progress.add(1);
-                let to = format!("{folder}{}", below(&prefix, &one.key));
-                if is_selected(&to) {
-                    return Err(format!("its destination {to} would be moved again").into());
-                }
-                self.send(&client, &one.key, &to).map(drop)
-            })
-        })?;
-        drop(progress);
-        batch.print(&client, "moved", None)?;
-        batch.result("object", "moved")
+        relocation.several(&prefix, pattern, |key, to| {
+            if is_selected(to) {
+                return Err(format!("its destination {to} would be moved again").into());
+            }
+            self.send(&client, key, to).map(drop)
+        })
     }
 
     fn send(&self, client: &Client, key: &str, to: &str) -> Result<Value, Failure> {
