@@ -2,7 +2,7 @@
 //!
 //! It takes all waiting commands as one batch (group commit). There is no timer, so an idle slice adds no latency and a busy
 //! one makes larger batches. For each batch it
-//! 1. flushes each volume that a payload of the batch was written to,
+//! 1. flushes each volume that a payload of the batch was written to, and reads metadata ahead that is not in memory,
 //! 2. decides and applies the commands in one LMDB transaction,
 //! 3. commits the transaction durably, with the commit log or with LMDB's own flushes,
 //! 4. frees extents and completes the commands.
@@ -12,6 +12,7 @@
 //! stops until it is recovered (`maintenance/recovery.rs`) or the store is opened again: it is unknown what the device holds.
 
 use crate::commit::batch::Batch;
+use crate::commit::read_ahead::ReadAhead;
 use crate::device::disk_space::DiskSpace;
 use crate::error::EngineError;
 use crate::fault::Flaw;
@@ -27,6 +28,7 @@ use std::time::Instant;
 
 /// Runs until the queue is closed and empty. `sequence` is the last sequence assigned.
 pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut sequence: u64) {
+    let mut read_ahead = ReadAhead::default();
     loop {
         slice.faults.committer_is_idle(slice.number);
         let Some(commands) = slice.commits.queue.take() else { return };
@@ -34,7 +36,11 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut s
             fail_all(commands, &EngineError::Io(reason));
             continue;
         }
-        sequence = commit(slice, disk, clock, sequence, flush_payloads(slice, commands));
+        let commands = flush_payloads(slice, commands);
+        let changes = commands.len();
+        read_ahead.read(slice, &commands);
+        sequence = commit(slice, disk, clock, sequence, commands);
+        read_ahead.note(changes);
     }
 }
 
