@@ -9,9 +9,10 @@
 #
 # Settings, all from the environment:
 #   CAIRN_BIN, CAIRN_LOAD_BIN      default target/release/cairn, target/release/cairn-load
+#   CAIRN_BEFORE_BIN               another build of Cairn, which takes part as the server `before`; default: none
 #   MINIO_BIN, VERSITYGW_BIN, GARAGE_BIN, S3S_FS_BIN, NGINX_BIN
 #               the other servers; default: found in PATH; a missing one is skipped with a note
-#   SERVERS     those that take part, in their order; default "cairn minio versitygw garage s3s-fs nginx"
+#   SERVERS     those that take part, in their order; default "cairn before minio versitygw garage s3s-fs nginx"
 #   WORK_DIR    folder on a real disk (not tmpfs) with some 40 GB; default ./compare-work; must be missing or empty
 #   RESULTS     folder for results, table.md, results.csv and plots; default WORK_DIR/results
 #   ROUNDS      default 5      DURATION default 10s     WARM_UP default 2s
@@ -22,12 +23,13 @@ set -euo pipefail
 
 CAIRN_BIN=${CAIRN_BIN:-target/release/cairn}
 LOAD=${CAIRN_LOAD_BIN:-target/release/cairn-load}
+CAIRN_BEFORE_BIN=${CAIRN_BEFORE_BIN:-}
 MINIO_BIN=${MINIO_BIN:-$(command -v minio || true)}
 VERSITYGW_BIN=${VERSITYGW_BIN:-$(command -v versitygw || true)}
 GARAGE_BIN=${GARAGE_BIN:-$(command -v garage || true)}
 S3S_FS_BIN=${S3S_FS_BIN:-$(command -v s3s-fs || true)}
 NGINX_BIN=${NGINX_BIN:-$(PATH=$PATH:/usr/sbin command -v nginx || true)}
-SERVERS=${SERVERS:-cairn minio versitygw garage s3s-fs nginx}
+SERVERS=${SERVERS:-cairn before minio versitygw garage s3s-fs nginx}
 WORK_DIR=$(realpath -m "${WORK_DIR:-compare-work}")
 RESULTS=$(realpath -m "${RESULTS:-$WORK_DIR/results}")
 ROUNDS=${ROUNDS:-5}

@@ -80,6 +80,9 @@ start_cairn_as() {
 
 start_cairn() { start_cairn_as cairn "$BASE_PORT"; }
 
+# Another build of Cairn, usually an earlier one.
+start_before() { CAIRN_BIN=$CAIRN_BEFORE_BIN start_cairn_as before $((BASE_PORT + 60)); }
+
 # manage NAME COMMAND...: runs a command of the management plane of a Cairn that was started here.
 manage() {
     local endpoint=${ENDPOINT[$1]}
@@ -201,6 +204,7 @@ start_versitygw() {
 binary() {
     case $1 in
         cairn) echo "$CAIRN_BIN" ;;
+        before) echo "${CAIRN_BEFORE_BIN:-}" ;;
         minio) echo "$MINIO_BIN" ;;
         versitygw) echo "$VERSITYGW_BIN" ;;
         garage) echo "$GARAGE_BIN" ;;
@@ -225,7 +229,7 @@ version() {
 # durability SERVER: prints what has been done when a write is acknowledged.
 durability() {
     case $1 in
-        cairn) echo 'data and metadata are flushed' ;;
+        cairn | before) echo 'data and metadata are flushed' ;;
         minio) echo 'data and metadata of the object are flushed, its folders are not' ;;
         versitygw | s3s-fs) echo 'nothing is flushed: a power cut may lose it' ;;
         garage) echo 'data and metadata are flushed: data_fsync and metadata_fsync are on' ;;
@@ -246,6 +250,9 @@ start_all() {
     local server program
     for server in "$@"; do
         program=$(binary "$server")
+        if [[ -z $program && $server == before ]]; then
+            continue
+        fi
         if [[ -z $program || ! -x $program ]]; then
             note "$server is not here: skipped"
             continue
