@@ -266,6 +266,7 @@ pub(crate) static ROUTES: &[Route] = &[
         handler!(objects::list_deleted),
     )
     .data_read(),
+    post("/api/v1/buckets/{bucket}/delete", STORAGE, "delete_objects", handler!(objects::delete_objects)),
     post("/api/v1/buckets/{bucket}/undelete", STORAGE, "undelete_objects", handler!(objects::undelete)),
     post("/api/v1/buckets/{bucket}/restore", STORAGE, "restore_bucket", handler!(objects::restore_bucket)),
     post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore))

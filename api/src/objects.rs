@@ -198,6 +198,44 @@ pub struct DeletedObject {
     pub marker_version_id: VersionId,
 }
 
+/// Objects and versions to delete.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteObjects {
+    #[schemars(length(min = 1, max = 1000))]
+    pub objects: Vec<NamedVersion>,
+}
+
+/// An object, or a version of it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedVersion {
+    pub key: ObjectKey,
+    /// This version or delete marker is deleted permanently. By default the current object is deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<VersionId>,
+}
+
+/// What became of the objects and versions.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DeletedObjects {
+    pub deleted: u64,
+    /// Those that did not exist.
+    pub skipped: u64,
+    #[schemars(length(max = 1000))]
+    pub failed: Vec<FailedDeletion>,
+}
+
+/// An object or version that was not deleted.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FailedDeletion {
+    /// Its place in the request, from 0.
+    pub index: u64,
+    /// The code of the error, as the route for one object answers it.
+    pub code: String,
+    pub message: String,
+}
+
 /// A page of deleted objects in key order.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DeletedPage {

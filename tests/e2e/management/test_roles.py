@@ -70,6 +70,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "get_folder_usage": ("GET", "/buckets/no-such-bucket/folder-usage", EVERYONE),
     "get_object_history": ("GET", "/buckets/no-such-bucket/object-history/a/b", EVERYONE),
     "list_deleted_objects": ("GET", "/buckets/no-such-bucket/deleted-objects", EVERYONE),
+    "delete_objects": ("POST", "/buckets/no-such-bucket/delete", MANAGERS),
     "undelete_objects": ("POST", "/buckets/no-such-bucket/undelete", MANAGERS),
     "restore_bucket": ("POST", "/buckets/no-such-bucket/restore", MANAGERS),
     "restore_object": ("POST", "/restore/no-such-bucket/a/b", MANAGERS),

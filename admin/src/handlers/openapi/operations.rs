@@ -304,6 +304,8 @@ operations! {
         optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),
         optional::<String>("continuation_token"),
     ], None => [ok::<DeletedPage>()], [BUCKET_NAME, BUCKET, STATE];
+    "delete_objects", "objects": "Deletes up to 1000 objects or versions.";
+    [], json_body::<DeleteObjects>() => [ok::<DeletedObjects>()], [BUCKET_NAME, BUCKET];
     "undelete_objects", "objects": "Removes the delete markers that hide objects.";
     [], json_body::<Undelete>() => [ok::<Undeleted>()], [BUCKET_NAME, BUCKET, STATE];
     "restore_bucket", "objects": "Makes the current objects equal to those of a moment, by writing new versions and delete markers.";

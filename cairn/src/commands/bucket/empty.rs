@@ -2,12 +2,13 @@
 //!
 //! Versions that are not current go first. So no deletion makes an older version current, which a quota could refuse.
 
-use cairn_api::{BucketContents, ObjectVersion, Upload};
+use cairn_api::{BucketContents, NamedVersion, ObjectVersion, Upload};
 use cairn_http1::{encode_path, encode_strict};
 use serde_json::{Value, json};
 
 use crate::client::pages::{Pages, UPLOADS, VERSIONS};
 use crate::client::{Client, Request, read};
+use crate::commands::deletion::delete_all;
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
@@ -125,9 +126,8 @@ impl Deletion<'_> {
             found.retain(|version| version.is_latest == is_current);
             let (markers, versions): (Vec<_>, Vec<_>) =
                 found.into_iter().partition(|version| version.is_delete_marker);
-            let names = |version: &ObjectVersion| (version.key.to_string(), version.version_id.to_string());
-            deleted.versions += self.delete(&versions, "object-versions", "version_id", names)?;
-            deleted.markers += self.delete(&markers, "object-versions", "version_id", names)?;
+            deleted.versions += self.delete(versions)?;
+            deleted.markers += self.delete(markers)?;
         }
         Ok(deleted)
     }
@@ -137,31 +137,25 @@ impl Deletion<'_> {
         let mut aborted = 0;
         let mut pages = Pages::of_bucket(self.client, UPLOADS, self.name, "", None);
         while let Some(found) = pages.next_entries::<Upload>()? {
-            let names = |upload: &Upload| (upload.key.to_string(), upload.upload_id.to_string());
-            aborted += self.delete(&found, "multipart-uploads", "upload_id", names)?;
+            let before = self.batch.done;
+            let shown = |upload: &Upload| format!("{}, {}", upload.key, upload.upload_id);
+            self.batch.run(&found, shown, |upload| {
+                self.progress.add(1);
+                let (bucket, key) = (BUCKETS.path_of(self.name), encode_path(&*upload.key));
+                let id = encode_strict(&*upload.upload_id);
+                let path = format!("{bucket}/multipart-uploads/{key}?upload_id={id}");
+                self.client.call(&Request::delete(path)).map(drop)
+            })?;
+            aborted += self.batch.done - before;
         }
         Ok(aborted)
     }
 
-    /// Deletes the entries of a list, of which `names` returns key and id. Returns how many were deleted.
-    fn delete<T: Sync>(
-        &mut self,
-        entries: &[T],
-        route: &str,
-        parameter: &str,
-        names: impl Fn(&T) -> (String, String) + Sync,
-    ) -> Result<u64, Failure> {
-        let before = self.batch.done;
-        let shown = |entry: &T| {
-            let (key, id) = names(entry);
-            format!("{key}, {id}")
-        };
-        self.batch.run(entries, shown, |entry| {
-            self.progress.add(1);
-            let (bucket, (key, id)) = (BUCKETS.path_of(self.name), names(entry));
-            let path = format!("{bucket}/{route}/{}?{parameter}={}", encode_path(&key), encode_strict(&id));
-            self.client.call(&Request::delete(path)).map(drop)
-        })?;
-        Ok(self.batch.done - before)
+    /// Deletes these versions. Returns how many were deleted.
+    fn delete(&mut self, versions: Vec<ObjectVersion>) -> Result<u64, Failure> {
+        let named =
+            |version: ObjectVersion| NamedVersion { key: version.key, version_id: Some(version.version_id) };
+        let named = versions.into_iter().map(named).collect();
+        delete_all(self.client, self.name, named, &mut self.batch, &self.progress)
     }
 }

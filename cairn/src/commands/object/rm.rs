@@ -1,9 +1,10 @@
 //! `cairn object rm`: deletes objects.
 
-use cairn_api::{ObjectEntry, Versioning, VersioningState};
+use cairn_api::{NamedVersion, Versioning, VersioningState};
 
-use super::place::{Place, Selection, count, for_each_page, route, version_route};
+use super::place::{Place, Selection, count, for_each_page, version_route};
 use crate::client::{Request, read};
+use crate::commands::deletion::delete_all;
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
@@ -69,11 +70,8 @@ impl Remove {
         }
         let (progress, mut batch) = (Progress::count(objects), Batch::default());
         for_each_page(&client, bucket, &prefix, pattern, |found| {
-            let name = |one: &ObjectEntry| format!("{bucket}/{}", one.key);
-            batch.run(&found, name, |one| {
-                progress.add(1);
-                client.call(&Request::delete(route(bucket, "object", &one.key))).map(drop)
-            })
+            let objects = found.into_iter().map(|one| NamedVersion { key: one.key, version_id: None });
+            delete_all(&client, bucket, objects.collect(), &mut batch, &progress).map(drop)
         })?;
         drop(progress);
         batch.print(&client, "deleted", None)?;
