@@ -16,7 +16,9 @@ from .compare import Report, check_offline, check_space, compare, empty_and_chec
 from .crash_model import Model
 from .disks import ForgetfulDisk, SnapshotDisk
 from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
+from .management import expect
 from .server import Cairn
+from .wait import until
 
 KEYS_PER_WRITER = 8
 # The effects of a cut on unflushed writes of the forgetful disk, with their shares.
@@ -24,6 +26,9 @@ MODES = {"mix": 60, "lose": 30, "keep": 10}
 # The probability that the power fails again while the store starts.
 START_CUT_SHARE = 0.15
 START_SECONDS = (0.0, 0.3)
+# The probability that a hold for a backup is begun before the load, and that the load waits until the store is held.
+HOLD_SHARE = 0.25
+HELD_SHARE = 0.7
 # The probability that another store is created and the power fails during its creation.
 CREATION_CUT_SHARE = 0.05
 CREATION_SECONDS = (0.0, 1.0)
@@ -92,9 +97,19 @@ class Run:
         shutil.rmtree(other.data)
 
 
+def hold_sometimes(store: Cairn, rng: random.Random) -> None:
+    """Sometimes begins a hold for a backup, which nobody ends. The cut comes while metadata are copied, or while it is held."""
+    if rng.random() >= HOLD_SHARE:
+        return
+    expect(store.admin.post("/storage/backup", {}), 202)
+    if rng.random() < HELD_SHARE:
+        until(lambda: expect(store.admin.get("/storage/backup"), 200)["state"] == "held", "the hold")
+
+
 def one_cycle(run: Run, load: Load, links: link_load.Links) -> None:
     """Runs one cycle: load, cut, mount, check the files, start, compare."""
     before, model = load.acknowledged(), load.model
+    hold_sometimes(run.store, run.rng)
     load.run(run.store, run.rng, lambda: run.strike(model))
     run.report.acknowledged += load.acknowledged() - before
     run.disk.restore()
@@ -102,6 +117,7 @@ def one_cycle(run: Run, load: Load, links: link_load.Links) -> None:
     if run.rng.random() < CREATION_CUT_SHARE:
         run.create_another()
     run.start()
+    assert not (run.store.data / "backup").exists(), "what an interrupted hold has left is removed by the start"
     compare(run.store, model, run.report)
     run.report.link_changes, run.report.downloads = links.compare(run.store)
     check_space(run.store, model)
