@@ -70,7 +70,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"chunk_signatures", "id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
     ],
     "observe": [{"refusal_facts", "request_id", "request_record"}, {"metrics"}, {"audit", "log", "refused_requests"}, {"request_log"}],
-    "transfer": [{"archive_names", "body_reader", "join", "list_token", "plan", "send", "zip"}, {"receive", "small_body"}],
+    "transfer": [{"archive_names", "body_reader", "checksum", "join", "list_token", "plan", "send", "zip"}, {"receive", "small_body"}],
     "cors": [{"origin", "rule"}, {"checks"}, {"rules"}],
     "sharing": [
         {"limits"},

@@ -2,7 +2,8 @@
 //!
 //! [`receive_payload`] reads a request body, or another [`BodyReader`], into the engine;
 //! [`receive_payload_to_end`] does so for a source of unknown size. [`ReadPlan`] decides how an object is answered, and
-//! [`StartedPayload`] is the body of the response. [`list_token`] makes the tokens of paged lists. [`read_small_body`] reads
+//! [`StartedPayload`] is the body of the response. [`checksum`] computes
+//! the checksums that clients declare. [`list_token`] makes the tokens of paged lists. [`read_small_body`] reads
 //! documents and forms into memory. [`join_all`] waits for several futures. [`ZipWriter`] writes archives whose entries
 //! [`ArchiveNames`] names. This crate knows neither plane: it returns its own errors, and each plane turns them into its
 //! responses.
@@ -10,6 +11,7 @@
 
 mod archive_names;
 mod body_reader;
+pub mod checksum;
 mod join;
 pub mod list_token;
 mod plan;

@@ -1,7 +1,6 @@
 //! Headers and parameters that several operations share: how they are read from requests and written to responses.
 
 pub(crate) mod attributes;
-pub(crate) mod checksum;
 pub(crate) mod copy_source;
 mod encoded_words;
 pub(crate) mod encryption;
@@ -10,3 +9,5 @@ pub(crate) mod object_lock;
 pub(crate) mod tagging;
 pub(crate) mod version;
 pub(crate) mod write_conditions;
+
+pub(crate) use cairn_transfer::checksum;

@@ -5,20 +5,14 @@
 use super::PART_BYTES_MIN;
 use super::named_parts::NamedPart;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::headers::checksum::{CombinedCrc, RunningChecksum};
-use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
+use crate::headers::checksum::PartsChecksum;
+use cairn_engine::{ChecksumAlgorithm, PartInfo, UploadChecksum};
 
 /// The parts that have been added so far.
 pub(crate) struct Assembly {
-    checksum: Option<(UploadChecksum, Sum)>,
+    checksum: Option<(UploadChecksum, PartsChecksum)>,
     size: u64,
     last: Option<PartInfo>,
-}
-
-/// The object's checksum while it is computed from those of its parts.
-enum Sum {
-    Composite(Box<RunningChecksum>),
-    FullObject(CombinedCrc),
 }
 
 /// An object made of parts.
@@ -35,16 +29,11 @@ impl Assembly {
     /// # Errors
     /// `InternalError` for a checksum that no upload can have.
     pub(crate) fn new(checksum: Option<UploadChecksum>) -> S3Result<Self> {
-        let sum = |upload: UploadChecksum| match upload.kind {
-            ChecksumKind::Composite => {
-                Some((upload, Sum::Composite(Box::new(RunningChecksum::new(upload.algorithm)))))
-            }
-            ChecksumKind::FullObject => Some((upload, Sum::FullObject(CombinedCrc::new(upload.algorithm)?))),
-        };
+        let start = |upload| Some((upload, PartsChecksum::new(upload)?));
         let checksum = match checksum {
             None => None,
             Some(upload) => {
-                Some(sum(upload).ok_or_else(|| S3Error::internal("a full-object checksum is no CRC"))?)
+                Some(start(upload).ok_or_else(|| S3Error::internal("a full-object checksum is no CRC"))?)
             }
         };
         Ok(Self { checksum, size: 0, last: None })
@@ -73,10 +62,7 @@ impl Assembly {
             let digest = checksum.filter(|(algorithm, _)| *algorithm == upload.algorithm);
             let (_, digest) =
                 digest.ok_or_else(|| S3Error::internal("a part lacks the checksum of its upload"))?;
-            match sum {
-                Sum::Composite(running) => running.update(digest),
-                Sum::FullObject(crc) => crc.push(digest, stored.size),
-            }
+            sum.add(digest, stored.size);
         }
         self.size += stored.size;
         self.last = Some(stored);
@@ -85,10 +71,7 @@ impl Assembly {
 
     /// Returns the object of all added parts.
     pub(crate) fn finish(self) -> Assembled {
-        let checksum = self.checksum.map(|(upload, sum)| match sum {
-            Sum::Composite(running) => (upload.algorithm, running.finish()),
-            Sum::FullObject(crc) => (upload.algorithm, crc.finish()),
-        });
+        let checksum = self.checksum.map(|(upload, sum)| (upload.algorithm, sum.finish()));
         Assembled { size: self.size, checksum }
     }
 }

@@ -13,7 +13,7 @@ use crate::multipart::refuse_conflicting_parameter;
 use crate::reply::Reply;
 use crate::request::fields::Fields;
 use crate::xml::writer::{XmlWriter, xml_can_represent};
-use cairn_engine::{ChecksumAlgorithm, ChecksumKind, NewUpload, UploadChecksum};
+use cairn_engine::{NewUpload, UploadChecksum};
 
 pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
@@ -69,19 +69,7 @@ fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
         };
     };
     let algorithm = named_algorithm(ALGORITHM, named)?;
-    let kinds: &[ChecksumKind] = match algorithm {
-        ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => {
-            &[ChecksumKind::Composite, ChecksumKind::FullObject]
-        }
-        ChecksumAlgorithm::Crc64Nvme => &[ChecksumKind::FullObject],
-        ChecksumAlgorithm::Sha1
-        | ChecksumAlgorithm::Sha256
-        | ChecksumAlgorithm::Sha512
-        | ChecksumAlgorithm::Md5
-        | ChecksumAlgorithm::XxHash64
-        | ChecksumAlgorithm::XxHash3
-        | ChecksumAlgorithm::XxHash128 => &[ChecksumKind::Composite],
-    };
+    let kinds = checksum::kinds_in_parts(algorithm);
     let kind = kind.unwrap_or(kinds[0]);
     if kinds.contains(&kind) {
         return Ok(Some(UploadChecksum { algorithm, kind }));

@@ -172,9 +172,9 @@ const fn table_of(mode: Compatibility) -> &'static [Row] {
 }
 
 /// The algorithms of `x-amz-checksum-*` headers.
-pub(crate) const CHECKSUMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
+const CHECKSUMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
 /// Those that AWS added in 2026, and that only the mode `extended` implements.
-pub(crate) const NEWER_CHECKSUMS: [&str; 5] = ["sha512", "md5", "xxhash64", "xxhash3", "xxhash128"];
+const NEWER_CHECKSUMS: [&str; 5] = ["sha512", "md5", "xxhash64", "xxhash3", "xxhash128"];
 /// The `x-amz-checksum-*` headers that hold no checksum.
 const CHECKSUM_SETTINGS: [&str; 3] = ["mode", "algorithm", "type"];
 const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
@@ -311,13 +311,25 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        AcceptedBody, EXTENDED_CHUNKED_TABLE, EXTENDED_TABLE, STRICT_CHUNKED_TABLE, STRICT_TABLE, TABLE,
-        check,
+        AcceptedBody, CHECKSUMS, EXTENDED_CHUNKED_TABLE, EXTENDED_TABLE, NEWER_CHECKSUMS,
+        STRICT_CHUNKED_TABLE, STRICT_TABLE, TABLE, check,
     };
     use crate::compatibility::Compatibility::{self, Extended, Strict};
+    use crate::headers::checksum;
     use crate::request::fields::Fields;
     use crate::request::query::Query;
+    use cairn_engine::ChecksumAlgorithm;
     use cairn_http1::BodyFraming;
+
+    /// An algorithm that is refused by its header alone could still be named in a trailer or document.
+    #[test]
+    fn headers_of_all_algorithms_are_supported() {
+        let known = [CHECKSUMS, NEWER_CHECKSUMS].concat();
+        assert_eq!(
+            known,
+            ChecksumAlgorithm::ALL.map(|algorithm| checksum::name(algorithm).to_ascii_lowercase())
+        );
+    }
 
     fn status_in(mode: Compatibility, headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
         let query = Query::parse(Some(query)).expect("parses");

@@ -10,7 +10,7 @@ use cairn_engine::ChecksumAlgorithm;
 /// the beginning and at the end are equal and cancel out. `crc_fast::checksum_combine` does the same with matrices that
 /// it computes anew for each part: 10 000 parts would take half a second. Here a part of the same size as the previous
 /// one takes one product.
-pub(crate) struct CombinedCrc {
+pub(super) struct CombinedCrc {
     algorithm: ChecksumAlgorithm,
     field: Field,
     crc: u64,
@@ -20,7 +20,7 @@ pub(crate) struct CombinedCrc {
 
 impl CombinedCrc {
     /// Starts with the CRC of no bytes; `None` for an algorithm that is not a CRC.
-    pub(crate) fn new(algorithm: ChecksumAlgorithm) -> Option<Self> {
+    pub(super) fn new(algorithm: ChecksumAlgorithm) -> Option<Self> {
         // The generators with their bits reversed, from the catalogue of parametrised CRC algorithms.
         let field = match algorithm {
             ChecksumAlgorithm::Crc32 => Field { one: 1 << 31, generator: 0xedb8_8320 },
@@ -39,7 +39,7 @@ impl CombinedCrc {
     }
 
     /// Appends a part of `size` bytes.
-    pub(crate) fn push(&mut self, digest: &[u8], size: u64) {
+    pub(super) fn push(&mut self, digest: &[u8], size: u64) {
         if self.last.0 != size {
             self.last = (size, self.field.weight_of_bytes(size));
         }
@@ -48,7 +48,7 @@ impl CombinedCrc {
     }
 
     /// Returns the digest of all parts.
-    pub(crate) fn finish(&self) -> Vec<u8> {
+    pub(super) fn finish(&self) -> Vec<u8> {
         crc_bytes(self.algorithm, self.crc)
     }
 }
@@ -91,7 +91,7 @@ impl Field {
 #[cfg(test)]
 mod tests {
     use super::CombinedCrc;
-    use crate::headers::checksum::RunningChecksum;
+    use crate::checksum::RunningChecksum;
     use cairn_engine::ChecksumAlgorithm::{self, Crc32, Crc32c, Crc64Nvme};
     use proptest::prelude::*;
 

@@ -3,7 +3,8 @@
 use cairn_engine::ChecksumAlgorithm;
 
 /// The length of a digest in bytes.
-pub(crate) const fn digest_bytes(algorithm: ChecksumAlgorithm) -> usize {
+#[must_use]
+pub const fn digest_bytes(algorithm: ChecksumAlgorithm) -> usize {
     match algorithm {
         ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => 4,
         ChecksumAlgorithm::Crc64Nvme | ChecksumAlgorithm::XxHash64 | ChecksumAlgorithm::XxHash3 => 8,
