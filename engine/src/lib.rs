@@ -104,7 +104,7 @@ pub use types::disk_state::DiskState;
 pub use types::event::{
     Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,
 };
-pub use types::import::{ImportOutcome, ImportedIdentity};
+pub use types::import::{ImportOutcome, ImportedIdentity, PartsDigest};
 pub use types::lifecycle::{
     DayLength, FilterForm, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole,
 };

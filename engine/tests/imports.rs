@@ -238,7 +238,17 @@ fn multipart_object_has_the_entity_tag_of_its_parts() {
             }
             let is_etag_opaque = id == "z";
             let identity = ImportedIdentity { etag, is_etag_opaque, ..identity(id, YEAR_2001) };
-            (upload, import_content(&engine, &bucket, "a", identity, ImportedContent::Upload(upload)).await)
+            (
+                upload,
+                import_content(
+                    &engine,
+                    &bucket,
+                    "a",
+                    identity,
+                    ImportedContent::Upload { upload, checksum: None },
+                )
+                .await,
+            )
         };
         let expected = composite_etag(pieces.iter().map(|piece| md5_digest(piece)));
         assert_eq!(begin("x", None).await.1, Ok(ImportOutcome::Created));
@@ -253,9 +263,14 @@ fn multipart_object_has_the_entity_tag_of_its_parts() {
         assert!(matches!(wrong, Err(EngineError::ImportConflict(_))));
         engine.abort_upload(&bucket, &object, upload, Origin::default()).await.expect("the upload is left");
         assert_eq!(begin("z", Some(sealed)).await.1, Ok(ImportOutcome::Created));
-        let missing =
-            import_content(&engine, &bucket, "a", identity("w", 1), ImportedContent::Upload(UploadId(7)))
-                .await;
+        let missing = import_content(
+            &engine,
+            &bucket,
+            "a",
+            identity("w", 1),
+            ImportedContent::Upload { upload: UploadId(7), checksum: None },
+        )
+        .await;
         assert_eq!(missing, Err(EngineError::NoSuchUpload));
         for (id, etag) in [("x", expected), ("z", sealed)] {
             let (info, bytes) = get_version(&engine, &bucket, &object, VersionName::parse(id), 0..u64::MAX)

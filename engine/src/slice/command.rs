@@ -5,7 +5,7 @@ use crate::format::extent::Extent;
 use crate::slice::staged::StagedPayload;
 use crate::types::bucket::Bucket;
 use crate::types::event::{Origin, Tick};
-use crate::types::import::{ImportOutcome, ImportedIdentity};
+use crate::types::import::{ImportOutcome, ImportedIdentity, PartsDigest};
 use crate::types::lifecycle::{DayLength, RuleId, VersionRole};
 use crate::types::lifecycle_status::RuleCounts;
 use crate::types::object::{
@@ -61,7 +61,7 @@ impl Command {
             Self::PutPart(part, _) => Some(&part.payload),
             Self::Import(import, _) => match &import.content {
                 ImportedContent::Payload { payload, .. } => Some(payload),
-                ImportedContent::Upload(_) | ImportedContent::DeleteMarker => None,
+                ImportedContent::Upload { .. } | ImportedContent::DeleteMarker => None,
             },
             _ => None,
         }
@@ -276,7 +276,12 @@ pub enum ImportedContent {
         lock: ObjectLock,
     },
     /// All parts of an upload, with the attributes and the lock that the upload was begun with.
-    Upload(UploadId),
+    Upload {
+        /// The upload.
+        upload: UploadId,
+        /// The checksum of the object, if the upload has one.
+        checksum: Option<PartsDigest>,
+    },
     /// None: the version is a delete marker.
     DeleteMarker,
 }

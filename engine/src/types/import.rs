@@ -1,5 +1,6 @@
 //! Imports of versions from another store: plain values of the engine's public interface.
 
+use crate::types::object::ChecksumAlgorithm;
 use cairn_model::{Etag, ImportedId, Timestamp, VersionName};
 
 /// What makes an imported version the one that it was at its source.
@@ -21,6 +22,17 @@ impl ImportedIdentity {
     pub fn version_name(&self) -> VersionName {
         self.id.map_or(VersionName::Null, VersionName::Imported)
     }
+}
+
+/// A checksum that was computed from the parts of an upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartsDigest {
+    /// The algorithm of the upload.
+    pub algorithm: ChecksumAlgorithm,
+    /// The digest of the object.
+    pub digest: Vec<u8>,
+    /// The entity tag of an object of these parts. If a part has been replaced since, the import is refused.
+    pub etag: Etag,
 }
 
 /// The outcome of an import.

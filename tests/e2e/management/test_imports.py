@@ -1,6 +1,8 @@
 """Imports through the management API: what a version keeps, its place in the history, and what is refused."""
 
+import base64
 import hashlib
+import zlib
 
 import pytest
 
@@ -16,6 +18,11 @@ DATE = "2021-03-04T05:06:07.089Z"
 def md5(content: bytes) -> str:
     """Returns the entity tag of content in one piece."""
     return hashlib.md5(content).hexdigest()
+
+
+def crc32(content: bytes) -> str:
+    """Returns the CRC-32 as S3 writes it."""
+    return base64.b64encode(zlib.crc32(content).to_bytes(4)).decode()
 
 
 class Run:
@@ -155,6 +162,43 @@ def test_parts_of_the_same_sizes_give_the_same_tag(admin: Management, s3: S3, ve
     assert (got.body, got.get("etag"), got.get("content-type")) == (b"".join(pieces), f'"{tag}"', "video/mp4")
     assert s3.request("GET", object_target(versioned, "k", "partNumber=2")).body == pieces[1]
     expect_refusal(run.send("PUT", "imported-uploads", "k", content=b"x", upload_id=upload, part_number=1), 404, "UPLOAD_NOT_FOUND")
+    assert expect(admin.get("/storage/inspect"), 200)["findings"] == []
+
+
+def test_checksums_are_verified_and_kept(admin: Management, s3: S3, versioned: str):
+    """Those of the whole content, in one piece or in parts, and those of the digests of parts."""
+    run = Run(admin, versioned)
+
+    def kept(version: str) -> tuple[dict, str | None]:
+        record = expect(admin.get(f"/buckets/{versioned}/object/k", params={"version_id": version}), 200)
+        shown = s3.request("HEAD", object_target(versioned, "k", f"versionId={version}"), headers=[("x-amz-checksum-mode", "ENABLED")])
+        return record["checksums"], shown.get("x-amz-checksum-crc32")
+
+    expect(run.version("k", "whole", b"content", headers={"x-amz-checksum-crc32": crc32(b"content")}), 201)
+    assert kept("whole") == ({"crc32": crc32(b"content")}, crc32(b"content"))
+    expect(run.version("k", "sha", b"content", headers={"x-amz-checksum-sha256": base64.b64encode(hashlib.sha256(b"content").digest()).decode()}), 201)
+    pieces = [b"a" * (5 << 20), b"b"]
+    composite = crc32(b"".join(zlib.crc32(piece).to_bytes(4) for piece in pieces)) + "-2"
+    for kind, checksum in (("COMPOSITE", composite), ("FULL_OBJECT", crc32(b"".join(pieces)))):
+        begun = run.send("POST", "imported-uploads", "k", headers={"x-amz-checksum-algorithm": "crc32", "x-amz-checksum-type": kind})
+        upload = expect(begun, 201)["upload_id"]
+        for number, piece in enumerate(pieces, 1):
+            expect(run.send("PUT", "imported-uploads", "k", content=piece, upload_id=upload, part_number=number), 200)
+        other = {"COMPOSITE": f"{checksum[:-1]}3", "FULL_OBJECT": f"{checksum}-2"}[kind]
+        for headers in ({}, {"x-amz-checksum-crc32": crc32(b"other")}, {"x-amz-checksum-crc32": other}, {"x-amz-checksum-crc32c": "AAAAAA=="}):
+            expect_refusal(run.version("k", kind, upload_id=upload, headers=headers), 400, "INVALID_REQUEST")
+        expect(run.version("k", kind, upload_id=upload, headers={"x-amz-checksum-crc32": checksum}), 201)
+        assert kept(kind) == ({"crc32": checksum}, checksum)
+    for headers in (
+        {"x-amz-checksum-crc32": crc32(b"other")}, {"x-amz-checksum-crc32": composite}, {"x-amz-checksum-crc32": "x"}, {"x-amz-checksum-md4": "x"},
+        {"x-amz-checksum-crc32": crc32(b"content"), "x-amz-checksum-crc32c": "AAAAAA=="},
+    ):
+        expect_refusal(run.version("n", "n", b"content", headers=headers), 400, "INVALID_REQUEST")
+    for headers in (
+        {"x-amz-checksum-algorithm": "SHA256", "x-amz-checksum-type": "FULL_OBJECT"}, {"x-amz-checksum-type": "COMPOSITE"}, {"x-amz-checksum-algorithm": "md4"},
+    ):
+        expect_refusal(run.send("POST", "imported-uploads", "n", headers=headers), 400, "INVALID_REQUEST")
+    expect_refusal(admin.get(f"/buckets/{versioned}/object/n"), 404, "OBJECT_NOT_FOUND")
     assert expect(admin.get("/storage/inspect"), 200)["findings"] == []
 
 

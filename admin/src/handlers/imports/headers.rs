@@ -5,6 +5,7 @@ use cairn_engine::{Attributes, ObjectLock, Retention, RetentionMode, Tags};
 use cairn_http1::{RequestHead, parse_rfc3339_millis, query_pairs};
 use cairn_model::Timestamp;
 
+use super::checksum;
 use crate::error::AdminError;
 use crate::handlers::objects::stored_headers;
 
@@ -13,16 +14,18 @@ const MODE: &str = "x-amz-object-lock-mode";
 const RETAIN_UNTIL: &str = "x-amz-object-lock-retain-until-date";
 const LEGAL_HOLD: &str = "x-amz-object-lock-legal-hold";
 
-/// Reads stored headers, tags and lock. Unlike a new lock, an imported one may have ended.
+/// Reads stored headers, tags and lock, without the checksum. Unlike a new lock, an imported one may have ended.
 ///
 /// # Errors
 /// `INVALID_REQUEST`.
 pub(super) fn of_version(head: &RequestHead) -> Result<(Attributes, ObjectLock), AdminError> {
-    let attributes = stored_headers(head, &[TAGGING, MODE, RETAIN_UNTIL, LEGAL_HOLD])?;
+    let is_known =
+        |name: &str| [TAGGING, MODE, RETAIN_UNTIL, LEGAL_HOLD].contains(&name) || checksum::is_header(name);
+    let attributes = stored_headers(head, is_known)?;
     Ok((Attributes { tags: tags(head)?, ..attributes }, lock(head)?))
 }
 
-fn text<'h>(head: &'h RequestHead, name: &str) -> Result<Option<&'h str>, AdminError> {
+pub(super) fn text<'h>(head: &'h RequestHead, name: &str) -> Result<Option<&'h str>, AdminError> {
     let value = head.header(name).map(std::str::from_utf8).transpose();
     value.map_err(|_| AdminError::invalid(format!("the header {name} is not UTF-8")))
 }

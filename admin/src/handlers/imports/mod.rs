@@ -4,6 +4,7 @@
 //! command line is the client.
 
 mod change;
+mod checksum;
 mod headers;
 mod run;
 mod uploads;

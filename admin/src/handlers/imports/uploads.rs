@@ -10,12 +10,12 @@ use cairn_engine::{NewUpload, ObjectLock, PutPart};
 use cairn_model::UploadId;
 use http::StatusCode;
 
-use super::headers;
 use super::run::Import;
 use super::version::UPLOAD_ID;
+use super::{checksum, headers};
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::objects::{declared_size, receive, write_error};
+use crate::handlers::objects::{declared_size, receive_and_check, write_error};
 use crate::reply::Reply;
 
 const PART_NUMBER: &str = "part_number";
@@ -28,7 +28,7 @@ pub(crate) async fn begin_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminE
         return Err(AdminError::ObjectLockNotEnabled);
     }
     call.no_body().await?;
-    let new = NewUpload { attributes, lock, checksum: None };
+    let new = NewUpload { attributes, lock, checksum: checksum::of_upload(call.head)? };
     let begun = call.engine()?.create_upload(&bucket, &key, new).await.map_err(write_error)?;
     Reply::json(StatusCode::CREATED, &ImportedUpload { upload_id: begun.id.to_string().into() })
 }
@@ -43,12 +43,13 @@ pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError
     let size = declared_size(call.head)?;
     let engine = Rc::clone(call.engine()?);
     // Before the body is read: the part of an upload that does not exist would be refused.
-    engine.upload(&import.bucket, &import.key, upload)?;
+    let begun = engine.upload(&import.bucket, &import.key, upload)?.upload;
     // Only tests have no connection.
     let body = call.body.take().ok_or(AdminError::Internal)?;
-    let payload = receive(&engine, body, (&import.bucket, &import.key), size, true).await?;
+    let (object, algorithm) = ((&import.bucket, &import.key), begun.checksum.map(|begun| begun.algorithm));
+    let (payload, checksum) = receive_and_check(&engine, body, object, size, true, algorithm).await?;
     call.authenticate_again()?;
     let Import { bucket, key, .. } = import;
-    let put = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum: None }).await;
+    let put = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum }).await;
     Reply::json(StatusCode::OK, &ImportedPart { etag: put.map_err(write_error)?.etag().to_string().into() })
 }

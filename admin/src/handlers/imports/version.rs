@@ -7,11 +7,11 @@ use cairn_engine::{Cause, Engine, ImportOutcome, ImportVersion, ImportedContent,
 use cairn_model::{Etag, UploadId, VersionId, VersionName};
 use http::StatusCode;
 
-use super::headers;
 use super::run::Import;
+use super::{checksum, headers};
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::objects::{declared_size, receive, write_error};
+use crate::handlers::objects::{declared_size, receive_and_check, write_error};
 use crate::reply::Reply;
 use crate::request::query::Parameters;
 
@@ -39,11 +39,15 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         }
         (false, Some(upload)) => {
             call.no_body().await?;
-            ImportedContent::Upload(UploadId::parse(upload).ok_or(AdminError::UploadNotFound)?)
+            let upload = UploadId::parse(upload).ok_or(AdminError::UploadNotFound)?;
+            let declared = checksum::declared(call.head)?;
+            let checksum = checksum::of_parts(&engine, &import, upload, declared).await?;
+            ImportedContent::Upload { upload, checksum }
         }
         (false, None) => {
             let size = declared_size(call.head)?;
-            let (attributes, lock) = headers::of_version(call.head)?;
+            let (mut attributes, lock) = headers::of_version(call.head)?;
+            let declared = checksum::declared_of_body(call.head)?;
             if exists(&engine, &import, &identity, size) {
                 // The commit decides for the others. This check avoids the transfer of a body that changes nothing.
                 return answer(Outcome::Unchanged);
@@ -51,11 +55,20 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
             // Only tests have no connection.
             let body = call.body.take().ok_or(AdminError::Internal)?;
             let is_checked = identity.etag.is_some() && !identity.is_etag_opaque;
-            let payload = receive(&engine, body, (&import.bucket, &import.key), size, is_checked).await?;
+            let (object, algorithm) =
+                ((&import.bucket, &import.key), declared.as_ref().map(|declared| declared.algorithm));
+            let (payload, computed) =
+                receive_and_check(&engine, body, object, size, is_checked, algorithm).await?;
             if is_checked && payload.md5().map(Etag::single) != identity.etag {
                 return Err(AdminError::invalid(
                     "the body does not have this entity tag; set opaque_etag if it is no MD5",
                 ));
+            }
+            if let (Some(declared), Some((algorithm, digest))) = (declared, computed) {
+                if declared.digest != digest {
+                    return Err(checksum::mismatch(algorithm));
+                }
+                attributes.checksums.push((algorithm, digest));
             }
             call.authenticate_again()?;
             ImportedContent::Payload { payload: Box::new(payload), attributes, lock }

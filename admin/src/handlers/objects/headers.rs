@@ -36,21 +36,24 @@ pub(crate) fn refuse_conditions(head: &RequestHead, names: &[&str]) -> Result<()
 /// # Errors
 /// `INVALID_REQUEST`: headers that are too large, repeated, or not supported here.
 pub(crate) fn from_request(head: &RequestHead) -> Result<Attributes, AdminError> {
-    stored_headers(head, &[])
+    stored_headers(head, |_| false)
 }
 
-/// Does the same as [`from_request`], for a route that reads the `x-amz-` headers `known` itself.
+/// Does the same as [`from_request`], for a route that reads the `x-amz-` headers itself that `is_known`.
 ///
 /// # Errors
 /// As [`from_request`].
-pub(crate) fn stored_headers(head: &RequestHead, known: &[&str]) -> Result<Attributes, AdminError> {
+pub(crate) fn stored_headers(
+    head: &RequestHead,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<Attributes, AdminError> {
     let mut headers: Vec<(String, Vec<u8>)> = Vec::new();
     for (name, value) in head.headers() {
         let is_metadata = name.starts_with(METADATA_PREFIX);
-        if known.contains(&name) {
-            continue;
-        }
         if name.starts_with("x-amz-") && !is_metadata {
+            if is_known(name) {
+                continue;
+            }
             let message = format!("this route does not support the header {name}: use the S3 API for it");
             return Err(AdminError::invalid(message));
         }

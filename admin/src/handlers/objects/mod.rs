@@ -52,7 +52,7 @@ pub(crate) use move_object::move_object;
 pub(crate) use new_version::{completed, write_error};
 pub(crate) use object_ref::ObjectRef;
 pub(crate) use preview::preview;
-pub(crate) use put::{declared_size, put, receive};
+pub(crate) use put::{declared_size, put, receive, receive_and_check};
 pub(crate) use restore::restore;
 pub(crate) use restore_bucket::restore_bucket;
 pub(crate) use usage::folder_usage;

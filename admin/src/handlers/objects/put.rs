@@ -10,11 +10,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_engine::{
-    Bucket, Cause, Engine, EngineError, ObjectLock, PutObject, StagedPayload, WriteCondition,
+    Bucket, Cause, ChecksumAlgorithm, Engine, EngineError, ObjectLock, PutObject, StagedPayload,
+    WriteCondition,
 };
 use cairn_http1::{BodyFraming, RequestHead};
 use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_net::RequestBody;
+use cairn_transfer::checksum::RunningChecksum;
 use cairn_transfer::{BodyReader, ReceiveError};
 use http::StatusCode;
 
@@ -98,9 +100,28 @@ pub(crate) async fn receive(
     size: u64,
     wants_md5: bool,
 ) -> Result<StagedPayload, AdminError> {
+    receive_and_check(engine, body, object, size, wants_md5, None).await.map(|(payload, _)| payload)
+}
+
+/// As [`receive`]. Also returns the digest of the body by an algorithm.
+pub(crate) async fn receive_and_check(
+    engine: &Rc<Engine>,
+    body: &mut RequestBody<'_>,
+    object: (&Arc<Bucket>, &ObjectKey),
+    size: u64,
+    wants_md5: bool,
+    algorithm: Option<ChecksumAlgorithm>,
+) -> Result<(StagedPayload, Option<(ChecksumAlgorithm, Vec<u8>)>), AdminError> {
     assert_eq!(body.remaining(), size, "the payload is the whole body");
-    let received = cairn_transfer::receive_payload(engine, body, object, size, wants_md5, |_| {}).await;
-    received.map_err(|error| receive_error(error, |error| body_error(&error)))
+    let mut running = algorithm.map(|algorithm| (algorithm, RunningChecksum::new(algorithm)));
+    let observe = |bytes: &[u8]| {
+        if let Some((_, running)) = &mut running {
+            running.update(bytes);
+        }
+    };
+    let received = cairn_transfer::receive_payload(engine, body, object, size, wants_md5, observe).await;
+    let payload = received.map_err(|error| receive_error(error, |error| body_error(&error)))?;
+    Ok((payload, running.map(|(algorithm, running)| (algorithm, running.finish()))))
 }
 
 /// Receives a body with the chunked transfer coding (RFC 9112 section 7.1), whose size shows at its end.

@@ -125,7 +125,7 @@ impl Batch<'_> {
         let (size, etag, is_marker) = match content {
             ImportedContent::Payload { payload, .. } => (payload.size(), payload.etag(), false),
             ImportedContent::DeleteMarker => (0, info.etag, true),
-            ImportedContent::Upload(upload) => {
+            ImportedContent::Upload { upload, .. } => {
                 let parts = self.heads_of_upload(&keys::with_upload(&target.versions, *upload))?;
                 let (size, etag) = facts_of_parts(&parts)?;
                 (size, etag, false)
@@ -184,7 +184,7 @@ impl Batch<'_> {
                 let record = ObjectRecord { info, content: Content::Payload(payload) };
                 Ok(Imported { record, inline, allocated, reservation, upload: None })
             }
-            ImportedContent::Upload(upload) => {
+            ImportedContent::Upload { upload, checksum } => {
                 let key = keys::with_upload(&target.versions, upload);
                 let begun = self.upload_at(&key, upload)?.ok_or(EngineError::NoSuchUpload)?;
                 let parts = self.heads_of_upload(&key)?;
@@ -197,8 +197,14 @@ impl Batch<'_> {
                 if is_known && !identity.is_etag_opaque && etag != composite {
                     return Err(EngineError::ImportConflict("the parts have another entity tag"));
                 }
+                if checksum.as_ref().is_some_and(|checksum| checksum.etag != composite) {
+                    return Err(EngineError::ImportConflict(
+                        "a part was replaced while its checksum was compared",
+                    ));
+                }
+                let checksums = checksum.into_iter().map(|checksum| (checksum.algorithm, checksum.digest));
                 let ObjectInfo { size, encrypted, attributes, lock, parts: runs, .. } =
-                    self.completed_info(target, begun.upload, &parts, Vec::new(), etag)?;
+                    self.completed_info(target, begun.upload, &parts, checksums.collect(), etag)?;
                 let info = ObjectInfo { size, etag, encrypted, attributes, lock, parts: runs, ..identified };
                 let record =
                     ObjectRecord { info, content: Content::Parts { id: random_payload_id()?, upload } };
