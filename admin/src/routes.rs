@@ -11,9 +11,9 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    access, accounts, audit_events, backup, buckets, compaction, console, cors, credentials, events, imports,
-    lifecycle, links, metrics, object_lock, objects, openapi, policies, public_access, refused_requests,
-    storage, system, tokens, verify, webhooks,
+    access, accounts, audit_events, backup, bucket_tags, buckets, compaction, console, cors, credentials,
+    events, imports, lifecycle, links, metrics, object_lock, objects, openapi, policies, public_access,
+    refused_requests, storage, system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -130,6 +130,8 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/cors", ALL, "get_cors", handler!(cors::get)),
     put("/api/v1/buckets/{bucket}/cors", STORAGE, "set_cors", handler!(cors::set)),
     delete("/api/v1/buckets/{bucket}/cors", STORAGE, "delete_cors", handler!(cors::delete)),
+    get("/api/v1/buckets/{bucket}/tags", ALL, "get_bucket_tags", handler!(bucket_tags::get)),
+    put("/api/v1/buckets/{bucket}/tags", STORAGE, "set_bucket_tags", handler!(bucket_tags::set)),
     get("/api/v1/buckets/{bucket}/public-access", ALL, "get_public_access", handler!(public_access::get)),
     put("/api/v1/buckets/{bucket}/public-access", STORAGE, "set_public_access", handler!(public_access::set)),
     get("/api/v1/public-access", ALL, "list_public_access", handler!(public_access::list)),

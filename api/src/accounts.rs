@@ -22,6 +22,10 @@ text! {
 pub struct GivenCredential {
     pub access_key: AccessKey,
     pub secret_key: GivenSecretKey,
+    /// When the credential stops working, as a temporary one does. In the future. Without it, it never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Time", default)]
+    pub expires_at: Option<Time>,
 }
 
 /// Messages do not quote the value, which may be a secret in the wrong place.
@@ -32,11 +36,14 @@ impl<'de> Deserialize<'de> for GivenCredential {
         struct Members {
             access_key: AccessKey,
             secret_key: GivenSecretKey,
+            #[serde(default, deserialize_with = "present")]
+            expires_at: Option<Time>,
         }
-        let expected = "credential must be an object with the members access_key and secret_key, both texts";
-        let Members { access_key, secret_key } =
+        let expected = "credential must be an object with the members access_key, secret_key and, if it expires, \
+                        expires_at, all of them texts";
+        let Members { access_key, secret_key, expires_at } =
             Members::deserialize(value).map_err(|_| D::Error::custom(expected))?;
-        Ok(Self { access_key, secret_key })
+        Ok(Self { access_key, secret_key, expires_at })
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{Id, ObjectKey, Time, VersionId, text};
 
-/// A tag of an object. Letters, digits, spaces and + - = . _ : / @. A key does not begin with aws:.
+/// A tag of an object or bucket. Letters, digits, spaces and + - = . _ : / @. A key does not begin with aws:.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tag {
@@ -13,6 +13,14 @@ pub struct Tag {
     pub key: String,
     #[schemars(length(max = 256))]
     pub value: String,
+}
+
+/// The tags of a bucket. In a request, they replace all others.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BucketTags {
+    #[schemars(length(max = 50))]
+    pub tags: Vec<Tag>,
 }
 
 /// A new rule, or what replaces one. At least one action must be set.

@@ -4,7 +4,9 @@ use cairn_api::{
     AttachedPolicy, CreateServiceAccount, Credential, FirstCredential, NewServiceAccount, SecretKey,
     ServiceAccount, SetStatus, Time,
 };
+use cairn_http1::parse_rfc3339_millis;
 use cairn_identity::directory::{Account, AccountId, CredentialInfo, GivenCredential, NewCredential};
+use cairn_model::Timestamp;
 use http::StatusCode;
 use std::sync::Arc;
 
@@ -66,7 +68,12 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 /// # Errors
 /// `INVALID_REQUEST`.
 pub(crate) fn keys(given: cairn_api::GivenCredential) -> Result<GivenCredential, AdminError> {
-    Ok(GivenCredential::new(given.access_key.into(), given.secret_key.into())?)
+    let expires_at = given.expires_at.map(|time| {
+        let parsed = parse_rfc3339_millis(&time).map(Timestamp);
+        parsed.ok_or_else(|| AdminError::invalid("credential.expires_at: must be a time (RFC 3339)"))
+    });
+    Ok(GivenCredential::new(given.access_key.into(), given.secret_key.into())?
+        .expiring(expires_at.transpose()?))
 }
 
 /// A credential that was just made, as its response and its audit record show it.

@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod audit_events;
 mod audited_refusal;
 pub(crate) mod backup;
+pub(crate) mod bucket_tags;
 pub(crate) mod buckets;
 pub(crate) mod compaction;
 pub(crate) mod console;

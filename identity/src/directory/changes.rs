@@ -53,6 +53,14 @@ fn expiry_after(now: Timestamp, seconds: u64, min: u64, max: u64) -> ChangeResul
     Ok(Timestamp(now.0.saturating_add(seconds * 1000)))
 }
 
+/// Returns when a credential with given keys expires.
+fn given_expiry(given: Option<&GivenCredential>, now: Timestamp) -> ChangeResult<Option<Timestamp>> {
+    match given.and_then(|given| given.expires_at) {
+        Some(expires_at) if expires_at <= now => Err(invalid("expires_at must be in the future")),
+        expires_at => Ok(expires_at),
+    }
+}
+
 impl Changes {
     /// `rights` holds the rights of the accounts.
     pub(super) fn new(shared: Arc<Shared>, rights: RightsCache) -> Self {
@@ -94,7 +102,7 @@ impl Changes {
             }
         }
         let id = AccountId(time_id::random(now)?);
-        let new = self.new_credential(id, now, None, given)?;
+        let new = self.new_credential(id, now, given_expiry(given.as_ref(), now)?, given)?;
         let account = AccountState {
             name: name.into(),
             description,
@@ -171,7 +179,8 @@ impl Changes {
     ) -> ChangeResult<NewCredential> {
         let now = self.now();
         let expiry = |seconds| expiry_after(now, seconds, TEMPORARY_SECONDS_MIN, TEMPORARY_SECONDS_MAX);
-        let (expires_at, expiry_time) = (seconds.map(expiry).transpose()?, self.shared.expiry_time(now));
+        let (after, expiry_time) = (seconds.map(expiry).transpose()?, self.shared.expiry_time(now));
+        let expires_at = after.or(given_expiry(given.as_ref(), now)?);
         {
             let state = self.shared.state();
             let owner = state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?;
@@ -218,7 +227,7 @@ impl Changes {
             Some(GivenCredential { access_key, .. }) if self.is_taken(&access_key) => {
                 return Err(DirectoryError::AccessKeyExists);
             }
-            Some(GivenCredential { access_key, secret_key }) => (access_key, secret_key),
+            Some(GivenCredential { access_key, secret_key, .. }) => (access_key, secret_key),
             None => loop {
                 let access_key = secret::access_key()?;
                 if !self.is_taken(&access_key) {

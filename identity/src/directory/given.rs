@@ -4,6 +4,7 @@
 
 use super::error::DirectoryError;
 use super::secret::Secret;
+use cairn_model::Timestamp;
 
 /// Shortest access key, in characters. Other services have keys as short as this.
 const ACCESS_KEY_CHARACTERS_MIN: usize = 3;
@@ -19,6 +20,8 @@ const SECRET_KEY_CHARACTERS_MAX: usize = 128;
 pub struct GivenCredential {
     pub(super) access_key: String,
     pub(super) secret_key: Secret,
+    /// When it stops working, if ever.
+    pub(super) expires_at: Option<Timestamp>,
 }
 
 impl GivenCredential {
@@ -45,7 +48,13 @@ impl GivenCredential {
                  characters of ASCII, and no spaces"
             )));
         }
-        Ok(Self { access_key, secret_key })
+        Ok(Self { access_key, secret_key, expires_at: None })
+    }
+
+    /// Makes the credential stop working at a time, which must be in the future when it is created.
+    #[must_use]
+    pub fn expiring(self, expires_at: Option<Timestamp>) -> Self {
+        Self { expires_at, ..self }
     }
 }
 

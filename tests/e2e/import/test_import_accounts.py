@@ -216,6 +216,22 @@ def test_a_later_export_is_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path
     assert enabled == [False, False]
 
 
+def test_keys_expire_when_they_do_at_the_source(cli: Cli, own_store: Cairn, tmp_path: Path):
+    """A later change of the time is named, and an account whose key has expired is left out."""
+    export = IamExport()
+    export.user("alice", SECRETS["alice"], "readonly")
+    export.service("CI0000000000000000AB", SECRETS["CI0000000000000000AB"], "alice", name="ci", expiration="2099-06-01T02:00:00.5Z")
+    export.service("RO0000000000000000AB", SECRETS["RO0000000000000000AB"], "alice", name="ro", expiration="2020-06-01T00:00:00Z")
+    reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
+    assert list(reasons) == [("account", "RO0000000000000000AB")] and "expired" in reasons["account", "RO0000000000000000AB"]
+    shown = {account["name"]: account["credentials"][0] for account in own_store.admin.get("/service-accounts").json()["service_accounts"]}
+    assert {name: one.get("expires_at") for name, one in shown.items()} == {"alice": None, "ci": "2099-06-01T02:00:00.500Z"}
+    assert is_allowed(boto(own_store, "CI0000000000000000AB").list_buckets)
+    export.service("CI0000000000000000AB", SECRETS["CI0000000000000000AB"], "alice", name="ci", expiration="2098-06-01T00:00:00Z")
+    reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
+    assert "there: 2098-06-01T00:00:00.000Z" in reasons["expiration", "CI0000000000000000AB"]
+
+
 def test_networks_are_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path):
     """A condition on the client's address."""
     export = IamExport()

@@ -54,14 +54,18 @@ def state(store: Cairn) -> dict:
         name: [{**rule, "status": None} for rule in admin.get(f"/buckets/{name}/lifecycle").json()["rules"]] for name in buckets
     }
     locks = {name: admin.get(f"/buckets/{name}/object-lock").json() for name in buckets}
+    tags = {name: admin.get(f"/buckets/{name}/tags").json()["tags"] for name in buckets}
     webhooks = [{**webhook, "health": None} for webhook in admin.get("/webhooks").json()["webhooks"]]
-    return {"buckets": buckets, "rules": rules, "locks": locks, "public": admin.get("/public-access").json(), "webhooks": webhooks}
+    return {"buckets": buckets, "rules": rules, "locks": locks, "tags": tags, "public": admin.get("/public-access").json(), "webhooks": webhooks}
+
+
+TAGS = "<Tagging><TagSet><Tag><Key>team</Key><Value>red</Value></Tag><Tag><Key>a b</Key><Value></Value></Tag></TagSet></Tagging>"
 
 
 def test_settings_arrive(cli: Cli, store: Cairn, tmp_path: Path):
     """Buckets are created with lock and versioning, and get quota, retention and rules. A second run changes nothing."""
     export = BucketExport()
-    export.bucket("photos", "Enabled", 1 << 30, lifecycle=lifecycle(RULE))
+    export.bucket("photos", "Enabled", 1 << 30, lifecycle=lifecycle(RULE), tagging=TAGS)
     export.bucket("locked", "Enabled", object_lock=object_lock("GOVERNANCE", 3))
     export.bucket("paused", "Suspended")
     export.bucket("plain")
@@ -76,6 +80,7 @@ def test_settings_arrive(cli: Cli, store: Cairn, tmp_path: Path):
         "photos": ("Enabled", False), "locked": ("Enabled", True), "paused": ("Suspended", False), "plain": ("Unversioned", False),
     }
     assert after["buckets"]["photos"]["quota"]["bytes"] == {"mode": "limit", "bytes": 1 << 30}
+    assert after["tags"]["photos"] == [{"key": "team", "value": "red"}, {"key": "a b", "value": ""}]
     assert after["locks"]["locked"]["default_retention"] == {"mode": "GOVERNANCE", "days": 3}
     assert [(rule["prefix"], rule["expiration"], rule["enabled"]) for rule in after["rules"]["photos"]] == [("tmp/", 7, True)]
     again = imported(cli, archive)
@@ -114,7 +119,7 @@ def test_what_has_no_counterpart_is_named(cli: Cli, store: Cairn, tmp_path: Path
     export = BucketExport()
     writes = document(allow(["s3:GetObject", "s3:PutObject"], "plain/*", Principal={"AWS": ["*"]}))
     export.bucket(
-        "plain", policy=writes, lifecycle=lifecycle(RULE, SIZES), tagging="<Tagging><TagSet><Tag><Key>team</Key><Value>red</Value></Tag></TagSet></Tagging>",
+        "plain", policy=writes, lifecycle=lifecycle(RULE, SIZES), tagging=TAGS.replace("team", "team!"),
         bucket_encryption="<ServerSideEncryptionConfiguration/>", replication="<ReplicationConfiguration/>",
         notification=notification("arn:minio:sqs::k:kafka", "", "s3:ObjectCreated:*"),
     )
@@ -125,7 +130,7 @@ def test_what_has_no_counterpart_is_named(cli: Cli, store: Cairn, tmp_path: Path
     report = json.loads(done.stdout)
     reasons = losses(report)
     for kind, part in (
-        ("policy", "s3:PutObject"), ("lifecycle", "the rule big: the filter ObjectSizeGreaterThan"), ("tags", "team=red"),
+        ("policy", "s3:PutObject"), ("lifecycle", "the rule big: the filter ObjectSizeGreaterThan"), ("tags", "team!"),
         ("encryption", "whole server"), ("replication", "no replication"), ("notification", "no webhook"),
     ):
         assert part in reasons[kind, "plain"], kind
@@ -140,15 +145,17 @@ def test_what_a_bucket_has_here_stays(cli: Cli, store: Cairn, tmp_path: Path):
     for bucket in ("photos", "locked", "paused"):
         store.s3.create_bucket(bucket)
     admin.put("/buckets/paused/versioning", {"versioning": "Enabled"})
+    admin.put("/buckets/photos/tags", {"tags": [{"key": "team", "value": "blue"}]})
     admin.put("/buckets/photos/quota", {"quota": {"bytes": {"mode": "limit", "bytes": 5}, "objects": {"mode": "unlimited"}}})
     before = state(store)
     export = BucketExport()
-    export.bucket("photos", quota=1 << 30)
+    export.bucket("photos", quota=1 << 30, tagging=TAGS)
     export.bucket("locked", "Enabled", object_lock=object_lock())
     export.bucket("paused", "Suspended")
     reasons = losses(imported(cli, export.write(tmp_path / "buckets.zip"), code=FAILED))
     assert "another quota" in reasons["quota", "photos"] and "when it is created" in reasons["object_lock", "locked"]
-    assert len(reasons) == 2
+    assert "other tags" in reasons["tags", "photos"]
+    assert len(reasons) == 3
     after = state(store)
     assert after["buckets"]["locked"]["versioning"] == "Enabled"
     after["buckets"]["locked"] = before["buckets"]["locked"]

@@ -191,3 +191,19 @@ def test_boto3_signs_with_given_keys(extended_store: Cairn, extended_bucket: str
     assert Form(own, extended_bucket).send().status == 204
     with refused(403, "SignatureDoesNotMatch"):
         make_client(S3(LOOPBACK, extended_store.s3_port, Credential("boto3+key=1/2@x", "wrong-secret"))).get_object(**names)
+
+
+def test_given_keys_can_expire(own_store: Cairn):
+    """As those that moved from a store where they did. The time must be in the future."""
+    admin = own_store.admin
+    expiring = {"credential": given()["credential"] | {"expires_at": "2099-01-01T00:00:00Z"}}
+    made = expect(admin.post("/service-accounts", {"name": "moved", **expiring}), 201)
+    (shown,) = made["service_account"]["credentials"]
+    assert (shown["temporary"], shown["expires_at"]) == (True, "2099-01-01T00:00:00.000Z")
+    path = f"/service-accounts/{made['service_account']['id']}/credentials"
+    other = {"credential": given("other")["credential"] | {"expires_at": "2098-01-01T00:00:00Z"}}
+    assert expect(admin.post(path, other), 201)["credential"]["expires_at"] == "2098-01-01T00:00:00.000Z"
+    for wrong in ("2020-01-01T00:00:00Z", "soon", "", None, 7):
+        refused_body = {"credential": given("third")["credential"] | {"expires_at": wrong}}
+        expect_refusal(admin.post(path, refused_body), 400, "INVALID_REQUEST")
+        expect_refusal(admin.post("/service-accounts", {"name": "third", **refused_body}), 400, "INVALID_REQUEST")

@@ -36,6 +36,8 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "get_cors": ("GET", "/buckets/no-such-bucket/cors", EVERYONE),
     "set_cors": ("PUT", "/buckets/no-such-bucket/cors", MANAGERS),
     "delete_cors": ("DELETE", "/buckets/no-such-bucket/cors", MANAGERS),
+    "get_bucket_tags": ("GET", "/buckets/no-such-bucket/tags", EVERYONE),
+    "set_bucket_tags": ("PUT", "/buckets/no-such-bucket/tags", MANAGERS),
     "get_object_lock": ("GET", "/buckets/no-such-bucket/object-lock", EVERYONE),
     "set_object_lock": ("PUT", "/buckets/no-such-bucket/object-lock", MANAGERS),
     "set_object_retention": ("PUT", "/buckets/no-such-bucket/object-retention/a/b", MANAGERS),

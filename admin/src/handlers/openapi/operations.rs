@@ -189,6 +189,10 @@ operations! {
     [], json_body::<SetCorsRules>() => [ok::<CorsRules>()], [BUCKET_NAME, BUCKET];
     "delete_cors", "buckets": "Removes the CORS rules of a bucket.";
     [], None => [DONE], [BUCKET_NAME, BUCKET];
+    "get_bucket_tags", "buckets": "Shows the tags of a bucket.";
+    [], None => [ok::<BucketTags>()], [BUCKET_NAME, BUCKET];
+    "set_bucket_tags", "buckets": "Replaces the tags of a bucket, as PutBucketTagging does.";
+    [], json_body::<BucketTags>() => [ok::<BucketTags>()], [BUCKET_NAME, BUCKET];
     "get_public_access", "buckets": "Shows what anybody may read and list in a bucket.";
     [], None => [ok::<PublicAccess>()], [BUCKET_NAME, BUCKET];
     "set_public_access", "buckets": "Replaces the rules of public access of a bucket.";

@@ -103,6 +103,7 @@ impl<'r> Run<'r> {
                 let credential = cairn_api::GivenCredential {
                     access_key: credential.access_key.clone(),
                     secret_key: credential.secret_key.clone(),
+                    expires_at: credential.expires_at.clone(),
                 };
                 let request = CreateCredential { credential: Some(credential) };
                 self.client.call(&Request::post(path).json(&request)).map(drop)

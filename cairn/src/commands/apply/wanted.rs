@@ -327,6 +327,7 @@ fn account(
         let given = || GivenCredential {
             access_key: access_key.clone().into(),
             secret_key: secret_key.clone().into(),
+            expires_at: None,
         };
         problems.check(&place, checks::given_credential(given()));
         Some((place, given()))

@@ -1,9 +1,10 @@
-//! `cairn bucket`: manages buckets, their versioning, CORS rules and object lock.
+//! `cairn bucket`: manages buckets, their versioning, tags, CORS rules and object lock.
 
 mod cors;
 mod empty;
 mod object_lock;
 mod past;
+mod tags;
 
 use std::str::FromStr;
 
@@ -18,10 +19,11 @@ use cors::Cors;
 use empty::Empty;
 use object_lock::ObjectLock;
 use past::{Protect, Restore};
+use tags::Tags;
 
 noun! {
-    /// Create, list, restore, empty and delete buckets, and set their versioning, CORS rules and object lock.
-    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Cors, ObjectLock, Protect, Restore, Empty, Delete }
+    /// Create, list, restore, empty and delete buckets, and set their versioning, tags, CORS rules and object lock.
+    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Tags, Cors, ObjectLock, Protect, Restore, Empty, Delete }
 }
 
 command! {

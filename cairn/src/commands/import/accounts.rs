@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use cairn_api::{
     BoundPolicy, CreateServiceAccount, GivenCredential, NewServiceAccount, ServiceAccount, SetStatus,
 };
+use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 use cairn_identity::policy::PolicyDraft;
 use serde::Serialize;
 use serde_json::json;
@@ -279,6 +280,7 @@ impl Run<'_> {
         let mut lines = Vec::new();
         for account in &wanted.accounts {
             let attached = self.attached(account, &wanted.policies, ids);
+            self.compare_expiry(account, &here);
             let result = match self.account(account, by_key.get(&*account.access_key).copied(), &attached) {
                 Ok(result) => result,
                 Err(failure) => {
@@ -296,6 +298,20 @@ impl Run<'_> {
             });
         }
         Ok(lines)
+    }
+
+    /// Names an account that is here already and expires at another time.
+    fn compare_expiry(&mut self, wanted: &WantedAccount, here: &[ServiceAccount]) {
+        let mut credentials = here.iter().flat_map(|account| &account.credentials);
+        let Some(found) = credentials.find(|one| *one.access_key == *wanted.access_key) else { return };
+        let expires_at = found.expires_at.as_deref().and_then(parse_rfc3339_millis);
+        if expires_at != wanted.expires_at {
+            let text = |time: Option<u64>| time.map_or_else(|| "never".to_owned(), iso8601_millis);
+            let (there, here) = (text(wanted.expires_at), text(expires_at));
+            let reason =
+                format!("it is here already, and expires here: {here}, there: {there}; it was not changed");
+            self.changes.lose("expiration", &wanted.access_key, reason);
+        }
     }
 
     /// Returns the ids of the policies that an account gets, those that deny something first. Names those that it does not get.
@@ -376,6 +392,7 @@ impl WantedAccount {
             credential: Some(GivenCredential {
                 access_key: self.access_key.clone().into(),
                 secret_key: self.secret_key.clone().into(),
+                expires_at: self.expires_at.map(|time| iso8601_millis(time).into()),
             }),
         }
     }

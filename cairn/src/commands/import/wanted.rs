@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cairn_http1::parse_rfc3339_millis;
 use cairn_identity::directory::GivenCredential;
 use cairn_identity::policy::{StatementDraft, validate_description, validate_name};
 use serde_json::{Value, json};
@@ -44,6 +45,8 @@ pub(super) struct WantedAccount {
     pub(super) description: String,
     pub(super) access_key: String,
     pub(super) secret_key: String,
+    /// In milliseconds since the Unix epoch.
+    pub(super) expires_at: Option<u64>,
     pub(super) is_enabled: bool,
     /// Names of policies.
     pub(super) policies: Vec<String>,
@@ -124,6 +127,7 @@ impl Translator<'_> {
                 description: String::new(),
                 access_key: access_key.clone(),
                 secret_key: user.secret_key.clone(),
+                expires_at: None,
                 is_enabled: user.is_enabled(),
                 policies,
             });
@@ -142,10 +146,8 @@ impl Translator<'_> {
                 self.lose("account", access_key, reason);
                 continue;
             }
-            if let Some((time, false)) = expiry {
-                let reason = format!(
-                    "it expires at {time} at the source; here it does not expire: delete it then (`cairn service-account delete`)"
-                );
+            if let Some((time, false)) = expiry.filter(|(time, _)| parse_rfc3339_millis(time).is_none()) {
+                let reason = format!("it expires at {time}, which is no time, and does not expire here");
                 self.lose("expiration", access_key, reason);
             }
             let is_own = names.get(&*account.name) == Some(&1)
@@ -171,6 +173,7 @@ impl Translator<'_> {
                 },
                 access_key: access_key.clone(),
                 secret_key: account.secret_key.clone(),
+                expires_at: expiry.and_then(|(time, _)| parse_rfc3339_millis(time)),
                 is_enabled,
                 policies,
             });

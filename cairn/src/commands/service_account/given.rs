@@ -27,6 +27,7 @@ impl GivenKeys<'_> {
             (Some(access_key), Some(file)) => Ok(Some(GivenCredential {
                 access_key: access_key.to_owned().into(),
                 secret_key: read_line(file, "secret", FILE_BYTES_MAX)?.into(),
+                expires_at: None,
             })),
             _ => Err(Failure::WrongUsage("--access-key and --secret-file belong together".to_owned())),
         }

@@ -235,5 +235,10 @@ fn access_key(keys: &GivenCredential) -> Member {
 }
 
 fn copy(keys: &GivenCredential) -> GivenCredential {
-    GivenCredential { access_key: keys.access_key.clone(), secret_key: keys.secret_key.clone() }
+    let GivenCredential { access_key, secret_key, expires_at } = keys;
+    GivenCredential {
+        access_key: access_key.clone(),
+        secret_key: secret_key.clone(),
+        expires_at: expires_at.clone(),
+    }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use cairn_api::{
-    Bucket, ByteQuota, CorsRules, CreateBucket, CreateWebhook, LifecycleRule, LifecycleRuleList, ObjectLock,
-    PublicAccess, PublicRule, Quota, QuotaMode, SetCorsRules, SetLifecycleRule, SetObjectLock, SetQuota,
-    SetVersioning, VersioningState, Webhook,
+    Bucket, BucketTags, ByteQuota, CorsRules, CreateBucket, CreateWebhook, LifecycleRule, LifecycleRuleList,
+    ObjectLock, PublicAccess, PublicRule, Quota, QuotaMode, SetCorsRules, SetLifecycleRule, SetObjectLock,
+    SetQuota, SetVersioning, Tag, VersioningState, Webhook,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -102,6 +102,7 @@ impl Made<'_> {
             ("object_lock", self.object_lock(&here, wanted)),
             ("quota", self.quota(&here, wanted)),
             ("cors", self.cors(&here, wanted)),
+            ("tags", self.tags(&here, wanted)),
             ("lifecycle", self.lifecycle(&here, wanted)),
         ];
         for (kind, change) in settings {
@@ -182,6 +183,23 @@ impl Made<'_> {
         }
         self.put(here, "cors", &SetCorsRules { rules: read(&json!(wanted.cors))? })?;
         Ok(Some("CORS rules".to_owned()))
+    }
+
+    fn tags(&self, here: &Here<'_>, wanted: &WantedBucket) -> Result<Option<String>, Failure> {
+        if wanted.tags.is_empty() {
+            return Ok(None);
+        }
+        let sorted = |tags: &[Tag]| {
+            let mut pairs: Vec<_> = tags.iter().map(|tag| (tag.key.clone(), tag.value.clone())).collect();
+            pairs.sort_unstable();
+            pairs
+        };
+        let present = self.read::<BucketTags>(here, "tags")?.filter(|present| !present.tags.is_empty());
+        if let Some(present) = present {
+            return same_or(sorted(&present.tags) == sorted(&wanted.tags), "other tags");
+        }
+        self.put(here, "tags", &BucketTags { tags: read(&json!(wanted.tags))? })?;
+        Ok(Some(crate::quantity::counted(wanted.tags.len() as u64, "tag")))
     }
 
     /// Adds the rules that are not here. Others stay.

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use cairn_api::{CorsRule, DefaultRetention, PublicRule, RetentionMode, SetLifecycleRule, VersioningState};
+use cairn_api::{
+    CorsRule, DefaultRetention, PublicRule, RetentionMode, SetLifecycleRule, Tag, VersioningState,
+};
 use cairn_model::BucketName;
 use serde_json::Value;
 
@@ -26,6 +28,7 @@ pub(super) struct WantedBucket {
     pub(super) quota: Option<u64>,
     pub(super) lifecycle: Vec<SetLifecycleRule>,
     pub(super) cors: Vec<CorsRule>,
+    pub(super) tags: Vec<Tag>,
     /// Made only if they are accepted.
     pub(super) public: Vec<PublicRule>,
     /// Made only if they are accepted.
@@ -112,20 +115,7 @@ impl WantedBucket {
             "cors.xml" => self.cors = cors(&xml(content)?)?,
             "policy.json" => self.public = public::read(bucket, &json(content)?, &mut lose),
             "notification.xml" => self.notifications = notification::read(&xml(content)?, &mut lose),
-            "tagging.xml" => {
-                let tags = xml(content)?;
-                let tags = tags.child("TagSet").map_or(&[][..], Element::children);
-                if !tags.is_empty() {
-                    let tag = |tag: &Element| {
-                        let text = |name| tag.text_of(name).unwrap_or_default().to_owned();
-                        format!("{}={}", text("Key"), text("Value"))
-                    };
-                    let tags = tags.iter().map(tag).collect::<Vec<_>>().join(", ");
-                    lose(format!(
-                        "the tags {tags} are not set here: PutBucketTagging sets them in the mode extended"
-                    ));
-                }
-            }
+            "tagging.xml" => self.tags = tags(&xml(content)?),
             "bucket-encryption.xml" => {
                 lose(
                     "encryption is a setting of the whole server here (storage.encryption_enabled)"
@@ -237,6 +227,12 @@ fn xml(content: &[u8]) -> Result<Element, String> {
     parse(text).ok_or_else(|| "the file is not XML as MinIO writes it".to_owned())
 }
 
+fn tags(tagging: &Element) -> Vec<Tag> {
+    let text = |tag: &Element, name| tag.text_of(name).unwrap_or_default().to_owned();
+    let tags = tagging.child("TagSet").map_or(&[][..], Element::children).iter();
+    tags.map(|tag| Tag { key: text(tag, "Key"), value: text(tag, "Value") }).collect()
+}
+
 fn json(content: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(content).map_err(|_| "the file is not JSON".to_owned())
 }
@@ -268,10 +264,16 @@ mod tests {
                 "locked/object-lock.xml",
                 "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention><Mode>GOVERNANCE</Mode><Days>3</Days></DefaultRetention></Rule></ObjectLockConfiguration>",
             ),
+            (
+                "photos/tagging.xml",
+                "<Tagging><TagSet><Tag><Key>team</Key><Value>red</Value></Tag></TagSet></Tagging>",
+            ),
             ("plain/quota.json", r#"{"quota":0,"size":0,"rate":0,"requests":0}"#),
         ]);
         assert_eq!(wanted.losses, []);
         let photos = &wanted.buckets["photos"];
+        let tags: Vec<_> = photos.tags.iter().map(|tag| (&*tag.key, &*tag.value)).collect();
+        assert_eq!(tags, [("team", "red")]);
         assert_eq!((photos.quota, photos.versioning), (Some(1 << 30), Some(VersioningState::Enabled)));
         let locked = &wanted.buckets["locked"];
         let retention =
@@ -287,10 +289,6 @@ mod tests {
             ("photos/bucket-targets.json", r#"{"Targets":[{"credentials":{"secretKey":"hush"}}]}"#),
             ("photos/quota.json", r#"{"size":5,"quotatype":"fifo"}"#),
             (
-                "photos/tagging.xml",
-                "<Tagging><TagSet><Tag><Key>team</Key><Value>red</Value></Tag></TagSet></Tagging>",
-            ),
-            (
                 "photos/versioning.xml",
                 "<VersioningConfiguration><Status>Enabled</Status><ExcludeFolders>true</ExcludeFolders></VersioningConfiguration>",
             ),
@@ -299,7 +297,7 @@ mod tests {
             ("Bad_Name/versioning.xml", ""),
         ]);
         let losses: Vec<_> = wanted.losses.iter().map(|loss| (loss.kind, &*loss.name)).collect();
-        let kinds = ["encryption", "file", "lifecycle", "quota", "replication", "tags", "versioning"];
+        let kinds = ["encryption", "file", "lifecycle", "quota", "replication", "versioning"];
         assert_eq!(losses[0], ("bucket", "Bad_Name"));
         assert_eq!(losses[1..], kinds.map(|kind| (kind, "photos")));
         assert!(!format!("{:?}", wanted.losses).contains("hush"));
