@@ -12,7 +12,7 @@ from .server import BINARY, Cairn, clean_environment
 TIMEOUT = 120
 # What a HEAD says of the stored object.
 STORED = ("cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "content-length", "etag", "expires", "last-modified")
-STORED_PREFIXES = ("x-amz-meta-", "x-amz-object-lock-")
+STORED_PREFIXES = ("x-amz-meta-", "x-amz-object-lock-", "x-amz-checksum-")
 
 
 class Importer:
@@ -74,7 +74,7 @@ def order(client: BaseClient, bucket: str, key: str) -> list[str]:
 
 def stored(client: BaseClient, bucket: str, key: str, version: str, parts: int = 0) -> dict:
     """Returns everything that is stored with a version: headers, content, tags, and the sizes of its parts."""
-    response = client.get_object(Bucket=bucket, Key=key, VersionId=version)
+    response = client.get_object(Bucket=bucket, Key=key, VersionId=version, ChecksumMode="ENABLED")
     headers = response["ResponseMetadata"]["HTTPHeaders"]
     kept = {name: value for name, value in headers.items() if name in STORED or name.startswith(STORED_PREFIXES)}
     tags = client.get_object_tagging(Bucket=bucket, Key=key, VersionId=version)["TagSet"]

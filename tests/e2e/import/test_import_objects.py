@@ -253,7 +253,22 @@ def test_plan_counts_and_changes_nothing(minio: Minio, target: Cairn, importer: 
     upload(source, bucket, "parts", [5 * MIB, 1])
     plan = importer.json("plan", "--bucket", bucket)
     (found,) = plan["buckets"]
+    assert (found["unfinished_uploads"], found["unfinished_bytes"]) == (0, 0)
     expected = {"keys": 2, "versions": 3, "delete_markers": 1, "multipart": 1, "tagged": 1, "locked": 0, "bytes": 5 * MIB + 7, "versioning": "Enabled"}
     assert {name: found[name] for name in expected} == expected
     assert (plan["losses"], plan["failures"]) == ([], [])
     assert bucket not in {one["name"] for one in target.admin.get("/buckets").json()["buckets"]}
+
+
+def test_plan_names_unfinished_uploads(minio: Minio, importer: Importer, bucket: str):
+    """With their number and the bytes of their parts: nobody could complete them here."""
+    for key in ("a b", "c"):
+        upload_id = minio.boto.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
+        for number in (1, 2):
+            minio.boto.upload_part(Bucket=bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=b"x" * 1000)
+    plan = importer.json("plan", "--bucket", bucket)
+    (found,) = plan["buckets"]
+    assert (found["unfinished_uploads"], found["unfinished_bytes"]) == (2, 4000)
+    (loss,) = plan["losses"]
+    assert (loss["kind"], loss["name"]) == ("uploads", bucket) and "2 unfinished uploads" in loss["reason"]
+    assert "unfinished uploads" in importer.run("plan", "--bucket", bucket).stdout

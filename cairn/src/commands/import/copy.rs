@@ -11,7 +11,7 @@ use super::journal::{Journal, Record, State};
 use super::permits::Permits;
 use super::target::{Content, Refused, Target, settings_headers, settings_of};
 use super::throttle::{Metered, Throttle, hex};
-use crate::commands::remote::{Answer, Entry, Remote, Settings, Trouble, VersionRef};
+use crate::commands::remote::{Answer, Checksum, Entry, Remote, Settings, Trouble, VersionRef};
 use crate::failure::Failure;
 
 /// Content up to this length is in memory while it is sent, so that connections are free early and attempts are cheap.
@@ -61,6 +61,8 @@ pub(super) struct Copied {
     pub(super) record: Record,
     /// Whether the tag is the source's own, and not that of the content.
     pub(super) is_opaque: bool,
+    /// Whether the source declares a checksum that was left out: a composite of other parts, or of an unknown algorithm.
+    pub(super) lacks_checksum: bool,
 }
 
 /// What copies versions of a bucket.
@@ -114,7 +116,9 @@ impl Copier<'_> {
             let answer = self.source.get(self.at(entry), None, None, entry.size)?;
             self.same(entry, &answer)?;
             let settings = self.settings(entry, &answer)?;
-            let headers = headers(&answer, &settings)?;
+            let mut headers = headers(&answer, &settings)?;
+            let (checksum, lacks_checksum) = checksum_of(&answer, |checksum| checksum.parts().is_none());
+            headers.extend(checksum.map(|checksum| checksum.header()));
             let is_opaque = answer.has_opaque_tag() || is_known_opaque;
             let parameters = tag_parameters(entry, is_opaque);
             let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
@@ -144,8 +148,12 @@ impl Copier<'_> {
             match (sent, content.failure.clone()) {
                 (Ok(outcome), _) => {
                     let outcome = self.same_settings(entry, &settings, outcome)?;
-                    return Ok(copied(entry, outcome, settings.fingerprint(), is_opaque));
+                    let copied = copied(entry, outcome, settings.fingerprint(), is_opaque);
+                    return Ok(Copied { lacks_checksum, ..copied });
                 }
+                // It may have been changed on its way.
+                (Err(Refused::Version { message, .. }), None)
+                    if message.contains("this checksum") && attempt == 1 => {}
                 (Err(Refused::Version { message, .. }), None)
                     if message.contains("entity tag") && !is_opaque && attempt < ATTEMPTS =>
                 {
@@ -215,7 +223,12 @@ impl Copier<'_> {
         }
         let layout = if parts == 0 { None } else { self.layout(entry, parts)? };
         let ranges = layout.clone().unwrap_or_else(|| even(entry.size));
-        let upload = self.target.begin_upload(self.bucket, &entry.key, &headers(&head, &settings)?)?;
+        let known = layout.as_ref().map(Vec::len);
+        let (checksum, lacks_checksum) =
+            checksum_of(&head, |checksum| checksum.upload_headers(known).is_some());
+        let mut headers = headers(&head, &settings)?;
+        headers.extend(checksum.iter().filter_map(|checksum| checksum.upload_headers(known)).flatten());
+        let upload = self.target.begin_upload(self.bucket, &entry.key, &headers)?;
         if let Some(journal) = self.journal {
             let line = format!("{}\t{}\t{upload}", self.bucket, cairn_http1::encode_path(&entry.key));
             journal.add_upload(&line).map_err(Problem::Command)?;
@@ -231,8 +244,10 @@ impl Copier<'_> {
             let is_opaque = !is_same(&tags);
             let mut parameters = tag_parameters(entry, is_opaque);
             parameters.push(("upload_id", upload.clone()));
-            let outcome = self.target.put(self.bucket, entry, &parameters, &[], &mut Content::Bytes(b""))?;
-            Ok(copied(entry, outcome, settings.fingerprint(), is_opaque))
+            let declared: Vec<_> = checksum.iter().map(Checksum::header).collect();
+            let outcome =
+                self.target.put(self.bucket, entry, &parameters, &declared, &mut Content::Bytes(b""))?;
+            Ok(Copied { lacks_checksum, ..copied(entry, outcome, settings.fingerprint(), is_opaque) })
         });
         let is_used =
             matches!(&done, Ok(copied) if copied.outcome == "created" || copied.outcome == "replaced");
@@ -383,7 +398,16 @@ impl Copier<'_> {
 
 fn copied(entry: &Entry, outcome: String, settings: String, is_opaque: bool) -> Copied {
     let state = if outcome == "kept" { State::Kept } else { State::Imported };
-    Copied { outcome, record: Record::of(entry, settings, state), is_opaque }
+    Copied { outcome, record: Record::of(entry, settings, state), is_opaque, lacks_checksum: false }
+}
+
+/// Returns the checksum that a version can have here, and whether the source declares others.
+fn checksum_of(answer: &Answer, fits: impl Fn(&Checksum) -> bool) -> (Option<Checksum>, bool) {
+    let (declared, has_unknown) = answer.checksums();
+    let count = declared.len();
+    let checksum = declared.into_iter().find(fits);
+    let left_out = count > usize::from(checksum.is_some());
+    (checksum, left_out || has_unknown)
 }
 
 /// Returns the parameters that give a version its tag. A tag of another form cannot be kept.

@@ -3,7 +3,8 @@
 use cairn_model::{BucketName, ObjectKey, VersionName};
 
 use super::loss::Loss;
-use crate::commands::remote::Entry;
+use crate::commands::remote::{Entry, Unfinished};
+use crate::quantity::{bytes_text, counted};
 use crate::terminal::plain;
 
 /// Returns why a bucket cannot exist here.
@@ -32,6 +33,21 @@ pub(super) fn version_loss(bucket: &str, entry: &Entry) -> Option<Loss> {
     None
 }
 
+/// Returns the loss of unfinished uploads, which nobody could complete here.
+pub(super) fn uploads_loss(
+    bucket: &str,
+    Unfinished { uploads, bytes, is_least }: Unfinished,
+) -> Option<Loss> {
+    if uploads == 0 {
+        return None;
+    }
+    let least = if is_least { "at least " } else { "" };
+    let (uploads, bytes) = (counted(uploads, "unfinished upload"), bytes_text(bytes));
+    let why =
+        format!("{least}{uploads} with {bytes}: they do not come along; complete them at the source first");
+    Some(Loss::new("uploads", plain(bucket), why))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +73,10 @@ mod tests {
         }
         let encrypted = Entry { has_client_key: true, ..entry("k", "1") };
         assert_eq!(version_loss("b", &encrypted).map(|loss| loss.name).as_deref(), Some("b/k version 1"));
+        let unfinished = Unfinished { uploads: 2, bytes: 3, is_least: true };
+        let reason = uploads_loss("b", unfinished).map(|loss| loss.reason).unwrap_or_default();
+        assert!(reason.starts_with("at least 2 unfinished uploads with 3"), "{reason}");
+        assert_eq!(uploads_loss("b", Unfinished::default()), None);
         assert!(bucket_loss("photos").is_none() && bucket_loss("Photos_2").is_some());
     }
 }

@@ -18,6 +18,18 @@ pub(super) struct Group {
     pub(super) entries: Vec<Entry>,
 }
 
+/// When tags and locks are listed, by sources that can. They make the lists of MinIO three times as expensive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settings {
+    /// In all pages.
+    Always,
+    /// In the first page, and then as long as pages have tags. Each version is asked for anyway, and only one with tags would
+    /// need another request.
+    WhileTagged,
+    /// In none.
+    Never,
+}
+
 /// What a source tells in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
@@ -42,16 +54,16 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Begins to list a bucket. With `wants_settings`, tags and locks are listed if the source can.
+    /// Begins to list a bucket.
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         source: &'scope Remote,
         bucket: &str,
-        wants_settings: bool,
+        settings: Settings,
     ) -> Self {
         let (sender, pages) = sync_channel(PAGES_AHEAD);
         let bucket = bucket.to_owned();
-        scope.spawn(move || fetch(source, &bucket, wants_settings, &sender));
+        scope.spawn(move || fetch(source, &bucket, settings, &sender));
         let entries = Vec::new().into_iter();
         Self { pages, entries, ahead: None, last_key: None, detail: Detail::Versions, is_ordered: true }
     }
@@ -105,10 +117,10 @@ impl Groups {
 fn fetch(
     source: &Remote,
     bucket: &str,
-    wants_settings: bool,
+    settings: Settings,
     sender: &SyncSender<Result<(Page, Detail), Trouble>>,
 ) {
-    let mut detail = if wants_settings { Detail::Settings } else { Detail::Versions };
+    let mut detail = if settings == Settings::Never { Detail::Versions } else { Detail::Settings };
     let mut place = Place::new();
     let mut is_first = true;
     loop {
@@ -139,6 +151,12 @@ fn fetch(
         {
             detail = Detail::Versions;
         }
+        let has_tags = |entry: &Entry| entry.settings.as_ref().is_some_and(|found| !found.tags.is_empty());
+        let is_tagged = page.entries.iter().any(has_tags);
+        let following = match settings {
+            Settings::WhileTagged if detail == Detail::Settings && !is_tagged => Detail::Versions,
+            _ => detail,
+        };
         let next = page.next.take();
         if next.as_ref() == Some(&place) {
             let _ = sender.send(Err(Trouble::Wrong("the source returned the same page twice".to_owned())));
@@ -148,6 +166,7 @@ fn fetch(
             return;
         }
         is_first = false;
+        detail = following;
         match next {
             None => return,
             Some(next) => place = next,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::buckets::{SourceBucket, chosen, failure};
 use super::fitting::bucket_loss;
-use super::groups::Groups;
+use super::groups::{Groups, Settings};
 use super::journal::Journal;
 use super::run::Run;
 use super::tally::{Tally, get};
@@ -257,7 +257,7 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
 fn count(source: &Remote, names: &[String], shown: &Shown) {
     for name in names {
         let counted = thread::scope(|scope| {
-            let mut groups = Groups::begin(scope, source, name, false);
+            let mut groups = Groups::begin(scope, source, name, Settings::Never);
             while let Some(group) = groups.next_group()? {
                 shown.total.fetch_add(group.entries.len() as u64, Ordering::Relaxed);
                 if shown.is_over.load(Ordering::Relaxed) {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::accounts::{self, Wider};
 use super::buckets::{SourceBucket, chosen, failure};
-use super::fitting::{bucket_loss, version_loss};
-use super::groups::{Detail, Groups};
+use super::fitting::{bucket_loss, uploads_loss, version_loss};
+use super::groups::{Detail, Groups, Settings};
 use super::loss::Loss;
 use super::settings::losses_of_settings;
 use crate::commands::macros::command;
@@ -75,6 +75,9 @@ struct Contents {
     locked: Option<u64>,
     bytes: u64,
     largest: u64,
+    /// Null if the source does not list them.
+    unfinished_uploads: Option<u64>,
+    unfinished_bytes: Option<u64>,
 }
 
 /// Objects that are read to estimate the time.
@@ -140,7 +143,7 @@ fn contents(
     };
     let (mut tagged, mut locked, mut lost) = (0, 0, 0_usize);
     let detail = thread::scope(|scope| {
-        let mut groups = Groups::begin(scope, source, name, true);
+        let mut groups = Groups::begin(scope, source, name, Settings::Always);
         while let Some(group) = groups.next_group()? {
             contents.keys += 1;
             for entry in group.entries {
@@ -168,6 +171,11 @@ fn contents(
     if lost > LOSSES_MAX {
         let more = format!("{} more versions", lost - LOSSES_MAX);
         losses.push(Loss::new("version", terminal::plain(name), format!("{more} for the same reasons")));
+    }
+    if let Some(unfinished) = source.unfinished(name)? {
+        contents.unfinished_uploads = Some(unfinished.uploads);
+        contents.unfinished_bytes = Some(unfinished.bytes);
+        losses.extend(uploads_loss(name, unfinished));
     }
     match detail {
         Detail::Settings => (contents.tagged, contents.locked) = (Some(tagged), Some(locked)),
@@ -274,6 +282,10 @@ fn text(found: &[Contents], losses: &[Loss], wider: &[Wider], failures: &[Value]
             ("size".to_owned(), bytes_text(one.bytes)),
             ("largest".to_owned(), bytes_text(one.largest)),
         ];
+        if let (Some(uploads @ 1..), Some(bytes)) = (one.unfinished_uploads, one.unfinished_bytes) {
+            let counted = format!("{uploads}, with {}", bytes_text(bytes));
+            rows.push(("unfinished uploads".to_owned(), counted));
+        }
         if let (Some(tagged), Some(locked)) = (one.tagged, one.locked) {
             rows.insert(7, ("tagged".to_owned(), tagged.to_string()));
             rows.insert(8, ("locked".to_owned(), locked.to_string()));

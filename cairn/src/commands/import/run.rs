@@ -1,6 +1,7 @@
 //! Imports one bucket: lists it, hands out its keys, writes the journal.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use super::buckets::failure;
 use super::copy::{Copier, Problem};
 use super::fitting::version_loss;
-use super::groups::{Group, Groups};
+use super::groups::{Group, Groups, Settings};
 use super::journal::{Journal, ListReader, ListWriter, Record, State};
 use super::permits::Permits;
 use super::steps::{Step, gone, steps};
@@ -111,7 +112,9 @@ impl Run<'_> {
         let (mut last, mut list) = self.journal.begin(bucket, born)?;
         let is_ordered = self.with_workers(bucket, tally, |jobs, end| {
             thread::scope(|scope| {
-                let mut groups = Groups::begin(scope, self.source, bucket, true);
+                // What is in the journal is compared with the list, and the rest is asked for anyway.
+                let settings = if last.is_empty() { Settings::WhileTagged } else { Settings::Always };
+                let mut groups = Groups::begin(scope, self.source, bucket, settings);
                 let mut writer = Writer::new(&mut list, jobs, tally, end);
                 let done = self.list(bucket, &mut groups, &mut last, &mut writer);
                 // Also after a failure: what is done need not be done again.
@@ -185,7 +188,7 @@ impl Run<'_> {
             while let Some(record) = last.next_of(&group.key, false)? {
                 known.push(record);
             }
-            tally.listed.fetch_add(group.entries.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            tally.listed.fetch_add(group.entries.len() as u64, Ordering::Relaxed);
             let group = self.fitting(bucket, group, tally)?;
             writer.hand(steps(group, known, self.looks))?;
         }
@@ -243,7 +246,7 @@ impl Run<'_> {
         match self.made(copier, step, lines, tally) {
             Ok(()) => Ok(()),
             Err(Problem::Gone) => {
-                tally.vanished.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tally.vanished.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
             Err(Problem::Version(reason)) => tally.fail(self.journal, (copier.bucket, &key, &id), &reason),
@@ -268,9 +271,8 @@ impl Run<'_> {
             Step::Copy(entry) => {
                 let copied = copier.copy(&entry)?;
                 tally.count(&copied.outcome);
-                tally
-                    .opaque_etags
-                    .fetch_add(u64::from(copied.is_opaque), std::sync::atomic::Ordering::Relaxed);
+                tally.opaque_etags.fetch_add(u64::from(copied.is_opaque), Ordering::Relaxed);
+                tally.lacking_checksums.fetch_add(u64::from(copied.lacks_checksum), Ordering::Relaxed);
                 *lines += &copied.record.to_string();
             }
             Step::Change(entry, settings, record) => {
@@ -295,7 +297,7 @@ impl Run<'_> {
             }
             Step::Delete(record) => match self.delete(copier.bucket, &record) {
                 Ok(true) => {
-                    tally.deleted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    tally.deleted.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(false) => {}
                 Err(problem) => {

@@ -26,11 +26,13 @@ pub(super) struct Tally {
     /// Versions that went away at the source while they were to be copied.
     pub(super) vanished: AtomicU64,
     pub(super) opaque_etags: AtomicU64,
+    /// Versions whose checksum was left out.
+    pub(super) lacking_checksums: AtomicU64,
     pub(super) failed: AtomicU64,
 }
 
 impl Tally {
-    fn all(&self) -> [(&'static str, &AtomicU64); 10] {
+    fn all(&self) -> [(&'static str, &AtomicU64); 11] {
         [
             ("listed", &self.listed),
             ("created", &self.created),
@@ -41,6 +43,7 @@ impl Tally {
             ("deleted", &self.deleted),
             ("vanished", &self.vanished),
             ("opaque_etags", &self.opaque_etags),
+            ("lacking_checksums", &self.lacking_checksums),
             ("failed", &self.failed),
         ]
     }

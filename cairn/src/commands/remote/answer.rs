@@ -6,6 +6,7 @@ use cairn_http1::parse_http_date;
 use ureq::Body;
 use ureq::http::{HeaderMap, Response};
 
+use super::checksum::{self, Checksum};
 use super::settings::{Lock, parsed_lock};
 use crate::s3::xml;
 use crate::terminal::plain;
@@ -131,6 +132,19 @@ impl Answer {
         Ok(stored)
     }
 
+    /// Returns the checksums that the store declares of the version, and whether it has some of unknown algorithms.
+    pub(crate) fn checksums(&self) -> (Vec<Checksum>, bool) {
+        let (mut known, mut has_unknown) = (Vec::new(), false);
+        for (name, value) in &self.headers {
+            let Some(rest) = name.as_str().strip_prefix(checksum::PREFIX) else { continue };
+            match value.to_str().ok().and_then(|value| Checksum::of_header(name.as_str(), value)) {
+                Some(checksum) => known.push(checksum),
+                None => has_unknown |= rest != "type",
+            }
+        }
+        (known, has_unknown)
+    }
+
     /// Whether the source says that the object has a key of its own, so that the tag is not the MD5 of the content.
     pub(crate) fn has_opaque_tag(&self) -> bool {
         self.header("x-amz-server-side-encryption").is_some_and(|kind| kind.starts_with("aws:kms"))
@@ -215,12 +229,16 @@ mod tests {
             ("x-amz-meta-a", "é"),
             ("server", "x"),
             ("x-amz-mp-parts-count", "2"),
+            ("x-amz-checksum-crc32", "AAAAAQ=="),
+            ("x-amz-checksum-type", "FULL_OBJECT"),
         ];
         let Ok(answer) = answered(206, &headers, "abc") else { panic!("an answer") };
         assert_eq!(answer.etag(), Some("900150983cd24fb0d6963f7d28e17f72"));
         assert_eq!((answer.length(), answer.range_start(), answer.parts()), (Some(3), Some(7), Some(2)));
         let names: Vec<_> =
             answer.stored_headers().expect("text").into_iter().map(|(name, _)| name).collect();
+        let crc32 = Checksum { algorithm: "crc32", value: "AAAAAQ==".to_owned() };
+        assert_eq!(answer.checksums(), (vec![crc32], false));
         assert_eq!(names, ["content-type", "expires", "x-amz-meta-a", "x-amz-meta-b"]);
         assert_eq!(answer.into_text().ok().as_deref(), Some("abc"));
     }

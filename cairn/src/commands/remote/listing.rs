@@ -96,6 +96,57 @@ pub(super) fn objects(document: &str) -> Result<Page, String> {
     Ok(Page { entries, next, has_settings: false })
 }
 
+/// A page of a list of unfinished uploads, or of the parts of one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PartialPage<T> {
+    pub(crate) entries: Vec<T>,
+    /// Where the next page begins; `None` after the last one.
+    pub(crate) next: Option<Place>,
+}
+
+/// Reads a page of a list of unfinished uploads: their keys and ids.
+///
+/// # Errors
+/// What is wrong with the page.
+pub(super) fn uploads(document: &str) -> Result<PartialPage<(String, String)>, String> {
+    let root = root_of(document, "ListMultipartUploadsResult")?;
+    let is_encoded = root.text_of("EncodingType") == Some("url");
+    let upload = |upload: &Element| {
+        let key = decoded(upload.text_of("Key").ok_or("an upload of the list has no key")?, is_encoded)?;
+        let id = upload.text_of("UploadId").ok_or("an upload of the list has no id")?;
+        Ok::<_, String>((key, id.to_owned()))
+    };
+    let found = root.children().iter().filter(|child| child.name() == "Upload");
+    let entries = found.map(upload).collect::<Result<Vec<_>, _>>()?;
+    let mut next = None;
+    if root.text_of("IsTruncated") == Some("true") {
+        let key = root.text_of("NextKeyMarker").filter(|key| !key.is_empty());
+        let key = decoded(key.ok_or("a page of the uploads has no end and no next marker")?, is_encoded)?;
+        let id = root.text_of("NextUploadIdMarker").filter(|id| !id.is_empty());
+        let id = id.map(|id| ("upload-id-marker", id.to_owned()));
+        next = Some([("key-marker", key)].into_iter().chain(id).collect());
+    }
+    Ok(PartialPage { entries, next })
+}
+
+/// Reads a page of the parts of an upload: their sizes.
+///
+/// # Errors
+/// What is wrong with the page.
+pub(super) fn parts(document: &str) -> Result<PartialPage<u64>, String> {
+    let root = root_of(document, "ListPartsResult")?;
+    let found = root.children().iter().filter(|child| child.name() == "Part");
+    let size = |part: &Element| part.text_of("Size").and_then(|size| size.parse().ok());
+    let entries = found.map(size).collect::<Option<Vec<u64>>>().ok_or("a part of an upload has no size")?;
+    let mut next = None;
+    if root.text_of("IsTruncated") == Some("true") {
+        let marker = root.text_of("NextPartNumberMarker").filter(|marker| !marker.is_empty());
+        let marker = marker.ok_or("a page of the parts has no end and no next marker")?;
+        next = Some(vec![("part-number-marker", marker.to_owned())]);
+    }
+    Ok(PartialPage { entries, next })
+}
+
 fn root_of(document: &str, name: &str) -> Result<Element, String> {
     let root = xml::parse(document).ok_or("the list is not XML")?;
     if root.name() == name {
@@ -175,6 +226,35 @@ mod tests {
         assert_eq!(page.next, Some(vec![("continuation-token", "t".to_owned())]));
         // Without an encoding type, a plus is a plus.
         assert_eq!((page.entries[0].key.as_str(), page.entries[0].id()), ("a+b", "null"));
+    }
+
+    #[test]
+    fn unfinished_uploads_and_their_parts_are_read() {
+        let document = "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>a%20b</NextKeyMarker>\
+            <NextUploadIdMarker>1</NextUploadIdMarker><EncodingType>url</EncodingType><Upload><Key>a%20b</Key><UploadId>1</UploadId></Upload></ListMultipartUploadsResult>";
+        let page = uploads(document).expect("a page");
+        assert_eq!(page.entries, [("a b".to_owned(), "1".to_owned())]);
+        let next = [("key-marker", "a b".to_owned()), ("upload-id-marker", "1".to_owned())];
+        assert_eq!(page.next.as_deref(), Some(&next[..]));
+        let document = "<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>2</NextPartNumberMarker>\
+            <Part><Size>5</Size></Part><Part><Size>7</Size></Part></ListPartsResult>";
+        let page = parts(document).expect("a page");
+        assert_eq!(
+            (page.entries, page.next),
+            (vec![5, 7], Some(vec![("part-number-marker", "2".to_owned())]))
+        );
+        for document in [
+            "<ListPartsResult><Part></Part></ListPartsResult>",
+            "<ListPartsResult><IsTruncated>true</IsTruncated></ListPartsResult>",
+        ] {
+            assert!(parts(document).is_err());
+        }
+        for document in [
+            "<ListMultipartUploadsResult><Upload><Key>a</Key></Upload></ListMultipartUploadsResult>",
+            "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated></ListMultipartUploadsResult>",
+        ] {
+            assert!(uploads(document).is_err());
+        }
     }
 
     #[test]

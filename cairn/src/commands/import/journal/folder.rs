@@ -186,6 +186,11 @@ impl ListReader {
         Ok(())
     }
 
+    /// Whether there is no record left.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.ahead.is_none()
+    }
+
     /// Returns the next record.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, Error> {
         let next = self.ahead.take();

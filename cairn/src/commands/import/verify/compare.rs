@@ -15,7 +15,7 @@ use crate::client::Request;
 use crate::client::pages::{Pages, VERSIONS};
 use crate::commands::import::buckets::failure;
 use crate::commands::import::copy::{Copier, Problem};
-use crate::commands::import::groups::{Group, Groups};
+use crate::commands::import::groups::{Group, Groups, Settings};
 use crate::commands::import::target::bucket_path;
 use crate::commands::remote::{Entry, Remote, Trouble, VersionRef, fingerprint};
 use crate::failure::{Failure, Outcome};
@@ -129,7 +129,7 @@ impl Comparison<'_> {
             for _ in 0..self.workers {
                 scope.spawn(|| self.work(&waiting, &end));
             }
-            let mut groups = Groups::begin(scope, self.source, self.bucket(), true);
+            let mut groups = Groups::begin(scope, self.source, self.bucket(), Settings::WhileTagged);
             let pages = Pages::of_bucket(self.copier.target.client, VERSIONS, self.bucket(), "", None);
             let mut here = Here { pages, entries: Vec::new().into_iter(), ahead: None };
             // The channel closes at the end of this block.
@@ -260,6 +260,7 @@ impl Comparison<'_> {
             Err(refused) => return unreadable(refused.into()),
         };
         let mut found = subject.stored(&headers, &settings, &here);
+        found.extend(subject.checksums(&head.checksums().0, &here));
         if self.reading.includes(subject.key, subject.id) && here.object.size == entry.size {
             self.counts.read_versions.fetch_add(1, Ordering::Relaxed);
             found.extend(self.content(subject, at, entry.size)?);

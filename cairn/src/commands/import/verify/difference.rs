@@ -5,7 +5,7 @@ use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 use serde::Serialize;
 
 use crate::commands::import::target::settings_of;
-use crate::commands::remote::{Entry, Lock, Settings};
+use crate::commands::remote::{Checksum, Entry, Lock, Settings};
 
 /// A difference, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -13,8 +13,8 @@ pub(crate) struct Difference {
     pub(crate) bucket: String,
     pub(crate) key: String,
     pub(crate) version_id: String,
-    /// `missing`, `gone`, `bucket`, `marker`, `size`, `date`, `etag`, `headers`, `metadata`, `tags`, `lock`, `order`, `content`
-    /// or `unreadable`.
+    /// `missing`, `gone`, `bucket`, `marker`, `size`, `date`, `etag`, `headers`, `metadata`, `tags`, `lock`, `checksum`, `order`,
+    /// `content` or `unreadable`.
     pub(crate) kind: &'static str,
     pub(crate) source: String,
     pub(crate) here: String,
@@ -105,6 +105,18 @@ impl Subject<'_> {
         }
         found
     }
+
+    /// Compares the checksums that the source declares.
+    pub(crate) fn checksums(self, source: &[Checksum], here: &ObjectRecord) -> Option<Difference> {
+        let lacks = |one: &&Checksum| here.checksums.get(one.algorithm) != Some(&one.value);
+        source.iter().any(|one| lacks(&one)).then(|| {
+            let source: Vec<_> =
+                source.iter().map(|one| (one.algorithm.to_owned(), one.value.clone())).collect();
+            let here: Vec<_> =
+                here.checksums.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            self.difference("checksum", pairs_text(&source), pairs_text(&here))
+        })
+    }
 }
 
 fn lock_text(Lock { retention, legal_hold }: &Lock) -> String {
@@ -174,6 +186,12 @@ mod tests {
         assert_eq!(SUBJECT.stored(&headers, &settings, &record()), []);
         let other = Settings { tags: vec![text("t", "2")], lock: Lock::default() };
         assert_eq!(kinds(&SUBJECT.stored(&[], &other, &record())), ["headers", "metadata", "tags", "lock"]);
+        let declared = [Checksum { algorithm: "crc32", value: "AAAAAQ==".to_owned() }];
+        assert_eq!(SUBJECT.checksums(&declared, &record()).map(|one| one.kind), Some("checksum"));
+        let mut same = record();
+        same.checksums.insert("crc32".to_owned(), "AAAAAQ==".to_owned());
+        assert_eq!(SUBJECT.checksums(&declared, &same), None);
+        assert_eq!(SUBJECT.checksums(&[], &same), None);
         // A source without a type says nothing about it.
         assert_eq!(kinds(&SUBJECT.stored(&headers[1..], &settings, &record())), [""; 0]);
     }
