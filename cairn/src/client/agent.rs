@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::transport::DefaultConnector;
 
+use super::resolver::KeepingResolver;
 use crate::environment::CA_VARIABLE;
 use crate::failure::Failure;
 
@@ -59,7 +61,7 @@ fn configured(file: Option<(&str, &Path)>, connections: usize) -> Result<Agent, 
         .max_idle_age(IDLE_MAX)
         .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
         .build();
-    Ok(config.into())
+    Ok(Agent::with_parts(config, DefaultConnector::default(), KeepingResolver::default()))
 }
 
 /// Reads the certificates of a file, which must contain at least one.

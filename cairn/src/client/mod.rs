@@ -6,6 +6,7 @@ mod content;
 pub(crate) mod events;
 pub(crate) mod pages;
 mod request;
+mod resolver;
 pub(crate) mod resource;
 mod transport_error;
 

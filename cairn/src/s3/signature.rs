@@ -56,6 +56,17 @@ pub(crate) struct Signer<'a> {
     key: hmac::Key,
 }
 
+/// The key of one day and region, which is expensive to make.
+#[derive(Clone)]
+pub(crate) struct DayKey {
+    scope: String,
+    key: hmac::Key,
+}
+
+fn scope(stamp: &Stamp, region: &str) -> String {
+    format!("{}/{region}/s3/aws4_request", stamp.date())
+}
+
 impl<'a> Signer<'a> {
     pub(crate) fn new(credentials: &'a Credentials, region: &str, stamp: Stamp) -> Self {
         let first = format!("AWS4{}", credentials.secret_key);
@@ -63,8 +74,25 @@ impl<'a> Signer<'a> {
         let key = chain.iter().fold(hmac_key(first.as_bytes()), |key, text| {
             hmac_key(hmac::sign(&key, text.as_bytes()).as_ref())
         });
-        let scope = format!("{}/{region}/s3/aws4_request", stamp.date());
+        let scope = scope(&stamp, region);
         Self { credentials, stamp, scope, key }
+    }
+
+    /// As [`Signer::new`], with the key of an earlier request of the same credential if it was made on the same day.
+    pub(crate) fn with_key_of(
+        last: &mut Option<DayKey>,
+        credentials: &'a Credentials,
+        region: &str,
+        stamp: Stamp,
+    ) -> Self {
+        if let Some(DayKey { scope: of_day, key }) = last.as_ref()
+            && *of_day == scope(&stamp, region)
+        {
+            return Self { credentials, stamp, scope: of_day.clone(), key: key.clone() };
+        }
+        let signer = Self::new(credentials, region, stamp);
+        *last = Some(DayKey { scope: signer.scope.clone(), key: signer.key.clone() });
+        signer
     }
 
     /// Signs any text.
@@ -166,7 +194,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from(if half < 10 { b'0' + half } else { b'a' + half - 10 });
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]
@@ -198,6 +227,21 @@ mod tests {
         let parts = Parts { method: "GET", path: "/test.txt", query: "", headers: &headers, payload: &empty };
         let (_, signature) = signer.authorization(&parts);
         assert_eq!(signature, "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+    }
+
+    #[test]
+    fn a_key_is_kept_for_its_day_and_region() {
+        let (credentials, mut key) = (credentials(), None);
+        for (region, millis) in [
+            ("us-east-1", MILLIS),
+            ("us-east-1", MILLIS + 1000),
+            ("eu-west-1", MILLIS),
+            ("eu-west-1", MILLIS + 86_400_000),
+        ] {
+            let stamp = Stamp::from_millis(millis);
+            let kept = Signer::with_key_of(&mut key, &credentials, region, stamp.clone());
+            assert_eq!(kept.sign("text"), Signer::new(&credentials, region, stamp).sign("text"), "{region}");
+        }
     }
 
     /// The example of the page about query parameters.

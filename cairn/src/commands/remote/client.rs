@@ -22,7 +22,7 @@ use crate::environment::{
 use crate::failure::Failure;
 use crate::moment::now_millis;
 use crate::s3::endpoint::Endpoint;
-use crate::s3::signature::{Credentials, Parts, Signer, Stamp};
+use crate::s3::signature::{Credentials, DayKey, Parts, Signer, Stamp};
 use crate::s3::xml;
 
 /// How often a request is sent that fails for a reason that may pass. With the pauses, this takes some 20 seconds: the time of
@@ -95,6 +95,8 @@ pub(crate) struct Remote {
     pub(crate) endpoint: Endpoint,
     credentials: Credentials,
     region: Mutex<String>,
+    /// The key of the requests of today.
+    day_key: Mutex<Option<DayKey>>,
     /// How many milliseconds its clock is ahead, if signatures must allow for it.
     clock_ahead: AtomicI64,
     /// Slows transfers down as a whole: time limits are longer by this factor.
@@ -123,6 +125,7 @@ impl Remote {
             endpoint: endpoint.clone(),
             credentials: Credentials { access_key: variable(access_key)?, secret_key: variable(secret_key)? },
             region: Mutex::new(REGION.to_owned()),
+            day_key: Mutex::default(),
             clock_ahead: AtomicI64::new(0),
             patience: 1,
             stop,
@@ -355,7 +358,10 @@ impl Remote {
         let signed: Vec<_> =
             sent.iter().zip(&values).map(|((name, _), value)| (*name, value.as_str())).collect();
         let region = self.region.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let signer = Signer::new(&self.credentials, &region, stamp.clone());
+        let signer = {
+            let mut key = self.day_key.lock().unwrap_or_else(PoisonError::into_inner);
+            Signer::with_key_of(&mut key, &self.credentials, &region, stamp.clone())
+        };
         let parts = Parts { method, path, query: &query, headers: &signed, payload: &hash };
         let (authorization, _) = signer.authorization(&parts);
         let target = if query.is_empty() { path.clone() } else { format!("{path}?{query}") };
