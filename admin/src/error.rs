@@ -61,9 +61,9 @@ error_table! {
     Invalid(status: StatusCode, message: String) => *status,
         if *status == S::PAYLOAD_TOO_LARGE { "PAYLOAD_TOO_LARGE" } else { "INVALID_REQUEST" }, message;
     /// `after_time` and `after_id` do not come from a page of audit events: what is wrong.
-    InvalidAuditCursor(message: &'static str) => S::BAD_REQUEST, "INVALID_AUDIT_CURSOR", *message;
+    InvalidAuditCursor(message: String) => S::BAD_REQUEST, "INVALID_AUDIT_CURSOR", message;
     /// `after_time` and `after_id` are not the position of a storage event or of a delivery: what is wrong.
-    InvalidEventCursor(message: &'static str) => S::BAD_REQUEST, "INVALID_EVENT_CURSOR", *message;
+    InvalidEventCursor(message: String) => S::BAD_REQUEST, "INVALID_EVENT_CURSOR", message;
     /// The URL of a webhook is not valid or not allowed: why, and which setting would allow it.
     InvalidWebhookTarget(message: String) => S::BAD_REQUEST, "INVALID_WEBHOOK_TARGET", message;
     /// No webhook has this id.

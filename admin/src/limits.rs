@@ -92,6 +92,9 @@ pub(crate) const PREVIEW_IMAGE_BYTES_MAX: u64 = 16 << 20;
 /// Most parameters of a query. Only lists are repeated, and none has more sensible values.
 pub(crate) const QUERY_PARAMETERS_MAX: usize = 64;
 
+/// Longest text that events are searched for, in bytes: the cost of a search grows with it.
+pub(crate) const CONTAINED_BYTES_MAX: usize = 256;
+
 /// Events in a page unless the client asks for another number (specification, "Reading events").
 pub(crate) const EVENT_PAGE_EVENTS_DEFAULT: usize = 100;
 /// Longest time that a request waits for an event, in seconds.

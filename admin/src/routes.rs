@@ -393,6 +393,7 @@ pub(crate) static ROUTES: &[Route] = &[
         handler!(webhooks::rotate_secret),
     ),
     post("/api/v1/webhooks/{id}/test", SYSTEM, "test_webhook", handler!(webhooks::test)),
+    post("/api/v1/webhooks/{id}/resume", SYSTEM, "resume_webhook", handler!(webhooks::resume)),
     post("/api/v1/webhooks/{id}/redeliver", SYSTEM, "redeliver_events", handler!(webhooks::redeliver_period)),
     get("/api/v1/webhook-deliveries", ALL, "list_webhook_deliveries", handler!(webhooks::list_deliveries)),
     post(

@@ -11,6 +11,8 @@ text! {
         "bucket.created", "bucket.deleted", "object.created", "object.updated", "object.deleted", "object.restored",
         "multipart.completed", "multipart.aborted"
     ]);
+    /// Whether the oldest or the latest event comes first.
+    EventOrder("enum" = ["asc", "desc"]);
     /// Why the store changed something itself.
     EventReason("enum" = ["lifecycle"]);
 }

@@ -29,6 +29,11 @@ pub struct EventTypes(#[schemars(length(min = 1, max = 8))] pub Vec<EventType>);
 #[schemars(inline)]
 pub struct KeyText(#[schemars(length(min = 1, max = 1024))] pub String);
 
+/// A text that entries contain.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct ContainedText(#[schemars(length(min = 1, max = 256))] pub String);
+
 /// A size in bytes.
 #[derive(JsonSchema)]
 #[schemars(inline)]

@@ -172,6 +172,15 @@ pub struct Delivery {
     pub error: Option<String>,
     pub next_attempt_at: Option<Time>,
     pub redelivery: bool,
+    /// With details: whether the last attempt of the event failed, and no delivery of it has succeeded since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_lost: Option<bool>,
+    /// With details: the bucket of the event. Absent if the event is no longer kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
+    /// With details: the key of the event's object. Absent for events of buckets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
 }
 
 /// A page of the delivery log, the latest entry first. next_time and next_id are null on the last page.

@@ -102,7 +102,8 @@ pub use store::{Store, StoreRoom, StoreUsage};
 pub use types::bucket::{Bucket, BucketChange, BucketEncryption, BucketSettings, Quota, Usage, Versioning};
 pub use types::disk_state::DiskState;
 pub use types::event::{
-    Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,
+    Cause, EventId, EventPage, EventQuery, EventType, EventTypes, LatestEventPage, ObjectOfEvent, Origin,
+    StorageEvent, Tick,
 };
 pub use types::import::{ImportOutcome, ImportedIdentity, PartsDigest};
 pub use types::lifecycle::{

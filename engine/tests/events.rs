@@ -3,11 +3,12 @@
 use crate::support::{content, folder, key, name, options, put, stage, with_engine, with_engine_on};
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, Cause, CompleteUpload, DeleteOptions, Engine,
-    EngineError, EventPage, EventQuery, EventRetention, EventType, EventTypes, NewUpload, ObjectLock, Origin,
-    Precondition, PutObject, PutPart, StorageEvent, StoreOptions, Tick, Versioning, WriteCondition,
+    EngineError, EventPage, EventQuery, EventRetention, EventType, EventTypes, LatestEventPage, NewUpload,
+    ObjectLock, Origin, Precondition, PutObject, PutPart, StorageEvent, StoreOptions, Tick, Versioning,
+    WriteCondition,
 };
 use cairn_fixtures::ManualClock;
-use cairn_model::{Etag, Timestamp, VersionName};
+use cairn_model::{Etag, TextSearch, Timestamp, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,22 @@ fn all_events(engine: &Engine, query: &EventQuery) -> Vec<StorageEvent> {
             return events;
         }
         query.from = examined;
+    }
+}
+
+/// Reads the events backwards, page by page.
+fn latest_events(engine: &Engine, query: &EventQuery) -> Vec<StorageEvent> {
+    let (mut query, mut events) = (query.clone(), Vec::new());
+    loop {
+        let LatestEventPage { events: more, examined, is_truncated } =
+            engine.store().latest_events(&query).expect("reads");
+        assert!(more.iter().all(|event| event.id.tick() >= examined && event.id.tick() < query.until));
+        events.extend(more);
+        if !is_truncated {
+            return events;
+        }
+        assert!(examined < query.until, "each page comes further");
+        query.until = examined;
     }
 }
 
@@ -189,6 +206,23 @@ fn filters_and_times_select_events_and_pages_continue_where_they_ended() {
             all_events(&engine, &EventQuery { from, until, ..EventQuery::default() }),
             everything[10..20]
         );
+        let mut backwards = latest_events(&engine, &EventQuery { limit: 7, ..EventQuery::default() });
+        backwards.reverse();
+        assert_eq!(backwards, everything, "the same events in the other order");
+        let mut within =
+            latest_events(&engine, &EventQuery { from, until, limit: 3, ..EventQuery::default() });
+        within.reverse();
+        assert_eq!(within, everything[10..20]);
+        let with = |text| EventQuery { contains: Some(TextSearch::new(text)), ..EventQuery::default() };
+        for (text, number) in
+            [("P1/", 30), ("one/p1/9", 1), ("bucket.", 2), ("two", 41), ("r0", 2), ("no", 0)]
+        {
+            assert_eq!(only(with(text)), number, "{text}");
+            assert_eq!(latest_events(&engine, &with(text)).len(), number, "{text}");
+        }
+        let of =
+            |principal: &str| EventQuery { principal: Some(principal.to_owned()), ..EventQuery::default() };
+        assert_eq!((only(of("root")), only(of("roo"))), (2, 0));
         // The last page is not truncated, although it is full.
         let last = EventQuery { from: everything[60].id.tick(), limit: 2, ..EventQuery::default() };
         let page = engine.store().events(&last).expect("reads");

@@ -1,4 +1,4 @@
-//! Value types that several crates share: names, keys, entity tags, version ids, patterns of keys, time,
+//! Value types that several crates share: names, keys, entity tags, version ids, patterns of keys, texts to find, time,
 //! calendar, networks, metrics.
 //!
 //! Names are validated where they enter the program and trusted afterwards. Nothing here does I/O.
@@ -14,6 +14,7 @@ mod integers;
 mod ip_network;
 mod metrics;
 mod object_key;
+mod text_search;
 mod time;
 pub mod time_id;
 mod version_id;
@@ -28,6 +29,7 @@ pub use integers::{u64_of, usize_of};
 pub use ip_network::IpNetwork;
 pub use metrics::{Counter, DURATION_BOUNDS, DurationHistogram, Histogram, HistogramSnapshot};
 pub use object_key::{InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
+pub use text_search::TextSearch;
 pub use time::{Clock, SystemClock, Timestamp};
 pub use version_id::{ImportedId, UploadId, VersionId, VersionName};
 pub use xml_char::is_xml_char;

@@ -201,6 +201,20 @@ impl Webhooks {
         Ok(self.view(&changed))
     }
 
+    /// Ends the pause of a webhook whose target was away: what waits is sent now. A target that is still away is paused again
+    /// after as many failures as before.
+    ///
+    /// # Errors
+    /// [`WebhookError::WebhookNotFound`], [`WebhookError::Disabled`].
+    pub fn resume(&self, id: WebhookId) -> Result<Webhook, WebhookError> {
+        let found = self.shared().webhook(id).ok_or(WebhookError::WebhookNotFound)?;
+        if !found.record.settings.enabled {
+            return Err(WebhookError::Disabled);
+        }
+        self.context.resume(id);
+        Ok(self.view(&found))
+    }
+
     /// Deletes a webhook with its waiting deliveries and its log. Returns what was deleted.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use http::StatusCode;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
-use crate::request::query::Parameters;
+use crate::request::query::{AFTER, Parameters, contained};
 
 /// Returns the JSON form of an event. Unknown values are null.
 fn event_body(event: AuditEvent) -> cairn_api::AuditEvent {
@@ -65,7 +65,7 @@ pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// The query parameters of the route.
-const PARAMETERS: [&str; 13] = [
+const PARAMETERS: [&str; 14] = [
     "since",
     "until",
     "principal",
@@ -76,6 +76,7 @@ const PARAMETERS: [&str; 13] = [
     "result",
     "source_ip",
     "request_id",
+    "contains",
     "after_time",
     "after_id",
     "limit",
@@ -100,7 +101,8 @@ fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
         result: query.text("result").map(parse_result).transpose()?,
         source_ip: source_ip.transpose()?,
         request_id: text("request_id"),
-        after: query.cursor(AuditId::parse, |id| id.time(), AdminError::InvalidAuditCursor)?,
+        contains: contained(&query)?,
+        after: query.cursor(AFTER, AuditId::parse, |id| id.time(), AdminError::InvalidAuditCursor)?,
         limit: limit.map_or(AUDIT_PAGE_EVENTS_DEFAULT, usize_of),
     })
 }
@@ -114,7 +116,7 @@ fn parse_result(value: &str) -> Result<AuditResult, AdminError> {
 mod tests {
     use super::*;
     use cairn_http1::iso8601_millis;
-    use cairn_model::Timestamp;
+    use cairn_model::{TextSearch, Timestamp};
 
     const ID: &str = "00010203-0405-7000-bfff-ffffffffffff";
 
@@ -127,7 +129,7 @@ mod tests {
         let time = iso8601_millis(0x0001_0203_0405);
         let query = format!(
             "since=2026-11-21T05:00:00.000Z&until=2026-11-22T05:00:00%2B01:00&principal=a%20b&operation=o&resource=b/k\
-             &bucket=b&key=k&result=denied&source_ip=::1&request_id=q&limit=7&after_time={time}&after_id={ID}"
+             &bucket=b&key=k&result=denied&source_ip=::1&request_id=q&contains=C&limit=7&after_time={time}&after_id={ID}"
         );
         let expected = AuditQuery {
             since: Some(Timestamp(1_795_237_200_000)),
@@ -140,6 +142,7 @@ mod tests {
             result: Some(AuditResult::Denied),
             source_ip: Some("::1".parse().unwrap()),
             request_id: Some("q".to_owned()),
+            contains: Some(TextSearch::new("c")),
             after: AuditId::parse(ID),
             limit: 7,
         };

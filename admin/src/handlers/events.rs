@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use cairn_engine::limits::EVENT_PAGE_EVENTS_MAX;
-use cairn_engine::{EventId, EventPage, EventQuery, EventType, EventTypes, Store, Tick};
+use cairn_engine::{EventId, EventPage, EventQuery, EventType, EventTypes, LatestEventPage, Store, Tick};
 use cairn_model::{u64_of, usize_of};
 use cairn_net::timeout;
 use cairn_webhooks::event_body;
@@ -17,7 +17,7 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::{EVENT_PAGE_EVENTS_DEFAULT, EVENT_READS_MAX, EVENT_WAIT_SECONDS_MAX};
 use crate::reply::Reply;
-use crate::request::query::Parameters;
+use crate::request::query::{AFTER, BEFORE, Parameters, contained};
 
 /// How often a waiting request looks whether there is a new event.
 const WAIT_STEP: Duration = Duration::from_millis(25);
@@ -29,12 +29,17 @@ const READ_STEP: Duration = Duration::from_secs(1);
 struct Request {
     query: EventQuery,
     wait: Duration,
+    /// Whether the latest event comes first.
+    is_backwards: bool,
 }
 
 /// `GET /api/v1/events` (specification, "Reading events").
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let Request { query, wait } = parse_query(call.head.query())?;
+    let Request { query, wait, is_backwards } = parse_query(call.head.query())?;
     let store = call.store()?;
+    if is_backwards {
+        return latest(store, query).await;
+    }
     let mut page = read(store, &query).await?;
     if page.events.is_empty() && !page.is_truncated && !wait.is_zero() && !is_over(&query, &page) {
         let _waiting = call.context.waits.begin(call.caller()?.credential())?;
@@ -43,6 +48,29 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let next = next_position(store, &query, &page);
     let body = cairn_api::EventPage {
         events: page.events.iter().map(event_body).collect(),
+        next_time: next.map(|id| id.tick().time().into()),
+        next_id: next.map(|id| id.to_string().into()),
+    };
+    Reply::json(StatusCode::OK, &body)
+}
+
+/// Answers with a page of the latest events. Other requests are served between the reads of the engine.
+async fn latest(store: &Store, mut query: EventQuery) -> Result<Reply, AdminError> {
+    let (mut events, limit) = (Vec::new(), query.limit);
+    let mut next = None;
+    for _ in 0..EVENT_READS_MAX {
+        query.limit = limit - events.len();
+        let LatestEventPage { events: more, examined, is_truncated } = store.latest_events(&query)?;
+        events.extend(more);
+        next = is_truncated.then(|| store.event_id(examined));
+        if !is_truncated || events.len() >= limit {
+            break;
+        }
+        query.until = examined;
+        yield_now().await;
+    }
+    let body = cairn_api::EventPage {
+        events: events.iter().map(event_body).collect(),
         next_time: next.map(|id| id.tick().time().into()),
         next_id: next.map(|id| id.to_string().into()),
     };
@@ -115,8 +143,22 @@ async fn wait_for(
 }
 
 /// The query parameters of the route.
-const PARAMETERS: [&str; 9] =
-    ["since", "until", "type", "bucket", "prefix", "after_time", "after_id", "limit", "wait_seconds"];
+const PARAMETERS: [&str; 14] = [
+    "since",
+    "until",
+    "type",
+    "bucket",
+    "prefix",
+    "principal",
+    "contains",
+    "order",
+    "after_time",
+    "after_id",
+    "before_time",
+    "before_id",
+    "limit",
+    "wait_seconds",
+];
 
 fn parse_query(query: Option<&str>) -> Result<Request, AdminError> {
     let query = Parameters::parse_with_list(query, &PARAMETERS, "type")?;
@@ -124,17 +166,33 @@ fn parse_query(query: Option<&str>) -> Result<Request, AdminError> {
     let wait = query.number("wait_seconds", 0..=EVENT_WAIT_SECONDS_MAX)?.unwrap_or_default();
     let types = query.texts("type").map(parse_type).collect::<Result<EventTypes, _>>()?;
     let since = query.time("since")?.map_or_else(Tick::default, Tick::first_at);
-    let after = query.cursor(EventId::parse, |id| id.tick().time(), AdminError::InvalidEventCursor)?;
+    let is_backwards = match query.text("order") {
+        None | Some("asc") => false,
+        Some("desc") => true,
+        Some(_) => return Err(AdminError::invalid("order must be asc or desc")),
+    };
+    let cursor =
+        |names| query.cursor(names, EventId::parse, |id| id.tick().time(), AdminError::InvalidEventCursor);
+    let (after, before) = (cursor(AFTER)?, cursor(BEFORE)?);
+    if is_backwards && (after.is_some() || wait > 0) {
+        return Err(AdminError::invalid("order=desc cannot be given with after_time or wait_seconds"));
+    }
+    if !is_backwards && before.is_some() {
+        return Err(AdminError::invalid("before_time and before_id need order=desc"));
+    }
+    let until = query.time("until")?.map_or(Tick(u64::MAX), Tick::first_at);
     let text = |name| query.text(name).map(str::to_owned);
     let query = EventQuery {
         from: after.map_or(since, |id| since.max(id.tick().next())),
-        until: query.time("until")?.map_or(Tick(u64::MAX), Tick::first_at),
+        until: before.map_or(until, |id| until.min(id.tick())),
         types: if types.is_empty() { EventTypes::ALL } else { types },
         bucket: text("bucket"),
         prefix: text("prefix"),
+        principal: text("principal"),
+        contains: contained(&query)?,
         limit: limit.map_or(EVENT_PAGE_EVENTS_DEFAULT, usize_of),
     };
-    Ok(Request { query, wait: Duration::from_secs(wait) })
+    Ok(Request { query, wait: Duration::from_secs(wait), is_backwards })
 }
 
 /// Parses the name of an event type.
@@ -152,7 +210,7 @@ pub(crate) fn parse_type(name: &str) -> Result<EventType, AdminError> {
 mod tests {
     use super::*;
     use cairn_http1::iso8601_millis;
-    use cairn_model::Timestamp;
+    use cairn_model::{TextSearch, Timestamp};
 
     const ID: &str = "019b76da-a87b-7abc-8707-070707070707";
 
@@ -168,19 +226,46 @@ mod tests {
             "since=2026-01-01T00:00:00Z&until=2026-11-22T05:00:00%2B01:00&type=object.created&type=bucket.deleted\
              &bucket=b&prefix=a%2F&after_time={time}&after_id={ID}&limit=7&wait_seconds=30"
         );
-        let Request { query, wait } = parse_query(Some(&query)).expect("valid");
+        let Request { query, wait, .. } = parse_query(Some(&query)).expect("valid");
         assert_eq!(query.from, id.tick().next(), "events after the cursor");
         assert_eq!(query.until, Tick::first_at(Timestamp(1_795_237_200_000 + 23 * 3_600_000)));
         assert_eq!(query.types, [EventType::BucketDeleted, EventType::ObjectCreated].into_iter().collect());
         assert_eq!((query.bucket.as_deref(), query.prefix.as_deref()), (Some("b"), Some("a/")));
         assert_eq!((query.limit, wait), (7, Duration::from_secs(30)));
 
-        let Request { query, wait } = parse_query(None).expect("valid");
+        let Request { query, wait, is_backwards } = parse_query(None).expect("valid");
+        assert!(!is_backwards && query.principal.is_none() && query.contains.is_none());
         assert_eq!((query.from, query.until, query.limit), (Tick(0), Tick(u64::MAX), 100));
         assert_eq!((query.types, wait), (EventTypes::ALL, Duration::ZERO));
         let since = "since=2027-01-01T00:00:00Z";
         let later = parse_query(Some(&format!("{since}&after_time={time}&after_id={ID}"))).expect("valid");
         assert_eq!(later.query.from, parse_query(Some(since)).expect("valid").query.from);
+    }
+
+    #[test]
+    fn latest_events_are_those_before_a_cursor() {
+        let id = EventId::parse(ID).expect("an id");
+        let time = iso8601_millis(id.tick().time().0);
+        let query = format!("order=desc&before_time={time}&before_id={ID}&contains=Apollo&principal=a");
+        let Request { query, is_backwards, .. } = parse_query(Some(&query)).expect("valid");
+        assert_eq!((query.until, is_backwards), (id.tick(), true));
+        assert_eq!(
+            (query.principal.as_deref(), query.contains),
+            (Some("a"), Some(TextSearch::new("apollo")))
+        );
+        for query in [format!("before_id={ID}"), format!("order=desc&before_time={time}")] {
+            assert_eq!(code(&query), "INVALID_EVENT_CURSOR", "{query}");
+        }
+        for query in [
+            format!("before_time={time}&before_id={ID}"),
+            format!("order=desc&after_time={time}&after_id={ID}"),
+            "order=desc&wait_seconds=1".to_owned(),
+            "order=down".to_owned(),
+            "contains=".to_owned(),
+            format!("contains={}", "a".repeat(257)),
+        ] {
+            assert_eq!(code(&query), "INVALID_REQUEST", "{query}");
+        }
     }
 
     #[test]

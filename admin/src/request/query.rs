@@ -5,10 +5,10 @@
 use std::ops::RangeInclusive;
 
 use cairn_http1::{parse_rfc3339_millis, query_pairs};
-use cairn_model::Timestamp;
+use cairn_model::{TextSearch, Timestamp};
 
 use crate::error::AdminError;
-use crate::limits::QUERY_PARAMETERS_MAX;
+use crate::limits::{CONTAINED_BYTES_MAX, QUERY_PARAMETERS_MAX};
 
 /// The query parameters of a request, decoded.
 #[derive(Debug)]
@@ -87,6 +87,18 @@ impl Parameters {
         Ok(Some(number))
     }
 
+    /// Parses a parameter as `true` or `false`, which it is if it is absent.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when it is anything else.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, AdminError> {
+        match self.text(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(AdminError::invalid(format!("{name} must be true or false"))),
+        }
+    }
+
     /// Parses a parameter as a time (RFC 3339).
     ///
     /// # Errors
@@ -99,30 +111,49 @@ impl Parameters {
         Ok(Some(time))
     }
 
-    /// Parses the cursor of a list: `after_time` and `after_id`, which belong to one entry and so must agree.
+    /// Parses the cursor of a list: a time and an id, which belong to one entry and so must agree.
     ///
     /// # Errors
     /// `invalid`, with what is wrong.
     pub(crate) fn cursor<I>(
         &self,
+        [name_of_time, name_of_id]: [&'static str; 2],
         parse_id: impl Fn(&str) -> Option<I>,
         time_of: impl Fn(&I) -> Timestamp,
-        invalid: impl Fn(&'static str) -> AdminError,
+        invalid: impl Fn(String) -> AdminError,
     ) -> Result<Option<I>, AdminError> {
-        let (time, id) = match (self.text("after_time"), self.text("after_id")) {
+        let (time, id) = match (self.text(name_of_time), self.text(name_of_id)) {
             (None, None) => return Ok(None),
             (Some(time), Some(id)) => (time, id),
-            _ => return Err(invalid("after_time and after_id must be given together")),
+            _ => return Err(invalid(format!("{name_of_time} and {name_of_id} must be given together"))),
         };
-        let id = parse_id(id).ok_or_else(|| invalid("after_id is not the id of an event"))?;
+        let id = parse_id(id).ok_or_else(|| invalid(format!("{name_of_id} is not the id of an event")))?;
         match parse_rfc3339_millis(time) {
-            None => Err(invalid("after_time must be a time such as 2026-11-21T05:00:00.000Z")),
+            None => Err(invalid(format!("{name_of_time} must be a time such as 2026-11-21T05:00:00.000Z"))),
             Some(time) if time != time_of(&id).0 => {
-                Err(invalid("after_time is not the time of the event after_id"))
+                Err(invalid(format!("{name_of_time} is not the time of the event {name_of_id}")))
             }
             Some(_) => Ok(Some(id)),
         }
     }
+}
+
+/// The names of a cursor after which a page begins.
+pub(crate) const AFTER: [&str; 2] = ["after_time", "after_id"];
+/// The names of a cursor before which the entries of a page are.
+pub(crate) const BEFORE: [&str; 2] = ["before_time", "before_id"];
+
+/// Parses `contains`, a text that entries of a list contain.
+///
+/// # Errors
+/// `INVALID_REQUEST` when it is empty or too long.
+pub(crate) fn contained(parameters: &Parameters) -> Result<Option<TextSearch>, AdminError> {
+    let Some(text) = parameters.text("contains") else { return Ok(None) };
+    if text.is_empty() || text.len() > CONTAINED_BYTES_MAX {
+        let message = format!("contains must have 1 to {CONTAINED_BYTES_MAX} bytes");
+        return Err(AdminError::invalid(message));
+    }
+    Ok(Some(TextSearch::new(text)))
 }
 
 #[cfg(test)]

@@ -36,18 +36,22 @@ pub(crate) struct EventFilter {
     pub(crate) types: Vec<EventName>,
     pub(crate) bucket: Option<String>,
     pub(crate) prefix: Option<String>,
+    pub(crate) principal: Option<String>,
+    pub(crate) contains: Option<String>,
 }
 
 impl EventFilter {
     /// Returns the parameters of a request for at most so many events.
     pub(crate) fn query(self, limit: Option<u64>) -> Query {
-        let Self { since, until, types, bucket, prefix } = self;
+        let Self { since, until, types, bucket, prefix, principal, contains } = self;
         let limit = limit.map(|limit| limit.to_string());
         let mut parameters = query([
             ("since", since),
             ("until", until),
             ("bucket", bucket),
             ("prefix", prefix),
+            ("principal", principal),
+            ("contains", contains),
             ("limit", limit),
         ]);
         parameters.extend(types.iter().map(|EventName(name)| ("type", (*name).to_owned())));

@@ -17,7 +17,8 @@ noun! {
 }
 
 command! {
-    /// List audit events, the latest first. Events must match all filters; a filter compares the whole value.
+    /// List audit events, the latest first. Events must match all filters; a filter compares the whole value,
+    /// except --contains.
     struct List("list") {
         /// only events at or after this time: an age such as 1h or 7d, a date such as 2026-11-21 (from midnight in UTC),
         /// or a time such as 2026-11-21T05:00:00Z
@@ -50,6 +51,9 @@ command! {
         /// the request id
         #[argh(option, arg_name = "id")]
         request_id: Option<String>,
+        /// a text that is in the event, in any of its members
+        #[argh(option, arg_name = "text")]
+        contains: Option<String>,
         /// maximum number of events in a page, 1 to 1000 (default: 100; with --all: 1000)
         #[argh(option, arg_name = "n")]
         limit: Option<PageLimit>,
@@ -101,6 +105,7 @@ impl List {
             ("result", self.result.map(|AuditResult(word)| word.to_owned())),
             ("source_ip", self.source_ip.clone()),
             ("request_id", self.request_id.clone()),
+            ("contains", self.contains.clone()),
             ("limit", limit.map(|limit| limit.to_string())),
         ]);
         let mut pages = Pages::new(&client, EVENTS, parameters).after(position);

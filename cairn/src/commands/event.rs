@@ -37,6 +37,12 @@ command! {
         /// only events of objects whose keys begin with this prefix
         #[argh(option, arg_name = "prefix")]
         prefix: Option<String>,
+        /// only changes that this principal asked for
+        #[argh(option, arg_name = "name")]
+        principal: Option<String>,
+        /// only events with this text in bucket, key, type, principal or request id
+        #[argh(option, arg_name = "text")]
+        contains: Option<String>,
         /// maximum number of events in a page, 1 to 1000 (default: 100; with --all: 1000)
         #[argh(option, arg_name = "n")]
         limit: Option<PageLimit>,
@@ -80,7 +86,8 @@ impl List {
     fn filter(&self) -> EventFilter {
         let [since, until] = [&self.since, &self.until].map(|time| time.as_ref().map(|time| time.0.clone()));
         let (bucket, prefix) = (self.bucket.clone(), self.prefix.clone());
-        EventFilter { since, until, types: self.types.clone(), bucket, prefix }
+        let (principal, contains) = (self.principal.clone(), self.contains.clone());
+        EventFilter { since, until, types: self.types.clone(), bucket, prefix, principal, contains }
     }
 
     /// Prints events as they occur, until the reader of the output has gone.

@@ -74,6 +74,9 @@ pub(crate) struct EventHead<'r> {
     pub(crate) kind: EventType,
     pub(crate) bucket: &'r str,
     pub(crate) key: Option<&'r str>,
+    pub(crate) principal: &'r str,
+    pub(crate) request_id: &'r str,
+    pub(crate) lifecycle_rule: &'r str,
 }
 
 /// Returns the longest beginning of a text that fits its length field.
@@ -178,8 +181,9 @@ impl<'r> Stored<'r> {
 /// Decodes what filters look at. The whole record is checked.
 pub(crate) fn decode_head(version: u8, body: &[u8]) -> Result<EventHead<'_>, InvalidRecord> {
     let stored = Stored::decode(version, body)?;
-    let [bucket, key, ..] = stored.texts;
-    Ok(EventHead { kind: stored.kind, bucket, key: stored.has(HAS_OBJECT).then_some(key) })
+    let [bucket, key, _, principal, request_id, lifecycle_rule] = stored.texts;
+    let key = stored.has(HAS_OBJECT).then_some(key);
+    Ok(EventHead { kind: stored.kind, bucket, key, principal, request_id, lifecycle_rule })
 }
 
 /// Decodes the event at a tick of the store with this id.

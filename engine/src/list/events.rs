@@ -46,7 +46,7 @@ impl Store {
                     continue;
                 }
             };
-            if matches(query, &head) {
+            if is_selected(query, &head) {
                 if page.events.len() >= limit {
                     return Ok(EventPage { examined: tick, is_truncated: true, ..page });
                 }
@@ -80,7 +80,7 @@ impl Store {
     }
 
     /// Returns the tick before which all events are final.
-    fn final_before(&self) -> Tick {
+    pub(super) fn final_before(&self) -> Tick {
         // The order matters: the tick first, then the floors, then the snapshots.
         let now = self.event_tick();
         let sources = self.slices.iter().map(|slice| &slice.events).chain([&self.control.catalog.events]);
@@ -96,7 +96,8 @@ impl Store {
         Ok(environment.read()?.count(table)?)
     }
 
-    fn event_snapshots(&self) -> Result<Vec<Snapshot<'_>>, EngineError> {
+    /// Begins a snapshot of each source of events.
+    pub(super) fn event_snapshots(&self) -> Result<Vec<Snapshot<'_>>, EngineError> {
         let of_slices = self.slices.iter().map(|slice| (&slice.environment, slice.tables.events));
         let of_buckets = [(&self.control.catalog.environment, self.control.catalog.events_table)];
         let sources = of_slices.chain(of_buckets);
@@ -105,7 +106,7 @@ impl Store {
 }
 
 /// A snapshot of an environment, and its table of events.
-type Snapshot<'s> = (ReadTxn<'s>, Table);
+pub(super) type Snapshot<'s> = (ReadTxn<'s>, Table);
 
 /// The events of all sources, in the order of their ticks, including damaged ones.
 struct EventMerge<'t> {
@@ -116,10 +117,10 @@ struct EventMerge<'t> {
 }
 
 /// An event's tick, and its record or why that is invalid.
-type Found<'t> = (Tick, Result<Record<'t>, EngineError>);
+pub(super) type Found<'t> = (Tick, Result<Record<'t>, EngineError>);
 
 /// The tick of the next event of the source with this number.
-type Head = (Tick, usize);
+pub(super) type Head = (Tick, usize);
 
 impl<'t> EventMerge<'t> {
     /// Begins at a tick.
@@ -154,8 +155,16 @@ impl<'t> EventMerge<'t> {
     }
 }
 
-fn matches(query: &EventQuery, event: &EventHead<'_>) -> bool {
+/// Returns whether an event passes the filters of a query other than those for time.
+pub(super) fn is_selected(query: &EventQuery, event: &EventHead<'_>) -> bool {
     query.types.contains(event.kind)
         && query.bucket.as_deref().is_none_or(|bucket| bucket == event.bucket)
         && query.prefix.as_deref().is_none_or(|prefix| event.key.is_some_and(|key| key.starts_with(prefix)))
+        && query.principal.as_deref().is_none_or(|principal| principal == event.principal)
+        && query.contains.as_ref().is_none_or(|wanted| {
+            wanted.is_in_path(event.bucket, event.key.unwrap_or_default())
+                || [event.kind.name(), event.principal, event.request_id, event.lifecycle_rule]
+                    .into_iter()
+                    .any(|text| wanted.is_in(text))
+        })
 }

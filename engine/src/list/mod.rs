@@ -6,6 +6,7 @@
 //! page. No snapshot outlives its page.
 
 mod events;
+mod latest_events;
 pub(crate) mod merge;
 pub(crate) mod past;
 pub(crate) mod walk;

@@ -3,7 +3,7 @@
 //! The committer of a slice writes an event in the transaction of the change that it describes. So there is no acknowledged
 //! change without its event, and no event without its change.
 
-use cairn_model::{Etag, Timestamp, VersionName};
+use cairn_model::{Etag, TextSearch, Timestamp, VersionName};
 use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -270,6 +270,10 @@ pub struct EventQuery {
     pub bucket: Option<String>,
     /// Only events of objects whose key begins with this.
     pub prefix: Option<String>,
+    /// Only events of changes that this principal asked for.
+    pub principal: Option<String>,
+    /// Only events with this text in the bucket's name, the key, the type, the principal, or the id of request or rule.
+    pub contains: Option<TextSearch>,
     /// Most events of the page.
     pub limit: usize,
 }
@@ -282,9 +286,22 @@ impl Default for EventQuery {
             types: EventTypes::ALL,
             bucket: None,
             prefix: None,
+            principal: None,
+            contains: None,
             limit: crate::limits::EVENT_PAGE_EVENTS_MAX,
         }
     }
+}
+
+/// One page of events, latest first.
+#[derive(Clone, Debug, Default)]
+pub struct LatestEventPage {
+    /// The events.
+    pub events: Vec<StorageEvent>,
+    /// All events at this tick and later, and before the end of the query, have been examined. The next page ends here.
+    pub examined: Tick,
+    /// Whether events that match may precede. They may be beyond the limit of the page, or not examined yet.
+    pub is_truncated: bool,
 }
 
 /// One page of events, oldest first.

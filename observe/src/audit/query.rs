@@ -2,7 +2,7 @@
 
 use super::id::AuditId;
 use super::record::{AuditEvent, AuditRecord, AuditResult};
-use cairn_model::Timestamp;
+use cairn_model::{TextSearch, Timestamp};
 use std::net::IpAddr;
 
 /// Selects events. An event must match all filters that are set, exactly.
@@ -28,6 +28,8 @@ pub struct AuditQuery {
     pub source_ip: Option<IpAddr>,
     /// Events of the request with this id.
     pub request_id: Option<String>,
+    /// Events with this text in one of their texts or in their address.
+    pub contains: Option<TextSearch>,
     /// Events recorded before this one, which comes after them in a page. It may have been deleted.
     pub after: Option<AuditId>,
     /// Most events of a page.
@@ -47,6 +49,7 @@ impl AuditQuery {
             && self
                 .source_ip
                 .is_none_or(|wanted| record.source_ip.is_some_and(|found| found == wanted.to_canonical()))
+            && self.contains.as_ref().is_none_or(|wanted| contains(record, wanted))
     }
 
     fn matches_resource(&self, record: &AuditRecord) -> bool {
@@ -72,6 +75,21 @@ impl AuditQuery {
     pub(crate) fn start_key(&self) -> [u8; 16] {
         self.since.map_or([0; 16], AuditId::first_key_at)
     }
+}
+
+fn contains(record: &AuditRecord, wanted: &TextSearch) -> bool {
+    let texts = [
+        &record.resource,
+        &record.principal,
+        &record.operation,
+        &record.request_id,
+        &record.copy_source,
+        &record.detail,
+        &record.role,
+    ];
+    texts.into_iter().any(|text| wanted.is_in(text))
+        || wanted.is_in(record.result.name())
+        || record.source_ip.is_some_and(|address| wanted.is_in(&address.to_string()))
 }
 
 /// A page of events, latest first.

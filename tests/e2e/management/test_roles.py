@@ -127,6 +127,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "set_webhook_status": ("PUT", f"/webhooks/{ID}/status", SYSTEM_ONLY),
     "rotate_webhook_secret": ("POST", f"/webhooks/{ID}/rotate-secret", SYSTEM_ONLY),
     "test_webhook": ("POST", f"/webhooks/{ID}/test", SYSTEM_ONLY),
+    "resume_webhook": ("POST", f"/webhooks/{ID}/resume", SYSTEM_ONLY),
     "redeliver_events": ("POST", f"/webhooks/{ID}/redeliver", SYSTEM_ONLY),
     "list_webhook_deliveries": ("GET", "/webhook-deliveries", EVERYONE),
     "redeliver_delivery": ("POST", f"/webhook-deliveries/{ID}/redeliver", SYSTEM_ONLY),

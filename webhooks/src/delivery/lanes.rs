@@ -212,6 +212,17 @@ impl Lanes {
         }
     }
 
+    /// Forgets that a target was away: what was held back is sent now. If the target is still away, it is held back again.
+    pub(super) fn resume(&self, webhook: WebhookId) {
+        let now = self.now();
+        let mut state = self.lock();
+        if let Some(lane) = state.lanes.get_mut(&webhook) {
+            lane.reset();
+            state.refresh(webhook, now, self.concurrency);
+            self.wake(&state);
+        }
+    }
+
     /// Returns whether first attempts of a webhook are held back.
     pub(super) fn is_held(&self, webhook: WebhookId) -> bool {
         self.lock().lanes.get(&webhook).is_some_and(Lane::is_held)

@@ -64,6 +64,12 @@ pub(super) fn redeliver_one(context: &Arc<Context>, id: DeliveryId) -> Result<Wa
     Ok(waiting)
 }
 
+/// Sends what was held back because the target was away.
+pub(super) fn resume(context: &Arc<Context>, webhook: WebhookId) {
+    context.lanes.resume(webhook);
+    start_if_needed(context);
+}
+
 /// Delivers many events to a webhook again. Returns how many were queued. Blocks.
 pub(super) fn redeliver(
     context: &Arc<Context>,

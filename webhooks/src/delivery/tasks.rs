@@ -74,4 +74,9 @@ impl Context {
     ) -> Result<u64, WebhookError> {
         self.task(move |context| redelivery::redeliver(context, webhook, since, until, which)).await
     }
+
+    /// Sends what was held back because the target was away.
+    pub(crate) fn resume(self: &Arc<Self>, webhook: WebhookId) {
+        redelivery::resume(self, webhook);
+    }
 }

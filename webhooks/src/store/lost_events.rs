@@ -49,6 +49,11 @@ impl WebhookStore {
         Ok(losses)
     }
 
+    /// Returns whether an event of a webhook is lost.
+    pub(super) fn is_lost(&self, txn: &ReadTxn<'_>, webhook: WebhookId, event: Tick) -> Result<bool, Error> {
+        Ok(txn.get(self.lost, &key(webhook, event))?.is_some())
+    }
+
     /// Records that an event is lost, unless another delivery of it has succeeded.
     pub(super) fn add_lost(
         &self,

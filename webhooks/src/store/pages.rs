@@ -40,7 +40,7 @@ impl Shared {
         let (mut after, mut read) = (query.after.unwrap_or(START), 0);
         loop {
             let txn = self.store.read()?;
-            let tables = self.tables(query.status);
+            let tables = self.tables(query.status.or(query.lost.then_some(DeliveryStatus::Failed)));
             let mut merge = Merge::new(&txn, &tables, &webhooks, after, &self.store_id)?;
             for _ in 0..TXN_RECORDS_READ_MAX {
                 let Some((place, found)) = merge.next(&self.store_id)? else { return Ok(page) };
@@ -49,8 +49,9 @@ impl Shared {
                     return Ok(page);
                 }
                 (after, read) = (place, read + 1);
-                page.deliveries
-                    .extend(found.filter(|found| query.status.is_none_or(|status| status == found.status)));
+                let Some(found) = found else { continue };
+                let found = self.with_loss(&txn, found)?;
+                page.deliveries.extend(Some(found).filter(|found| is_selected(query, found)));
             }
         }
     }
@@ -87,9 +88,10 @@ impl Shared {
             }
         }
         let place = |found: &DeliveryEntry| (found.timestamp, found.id);
+        let found = std::mem::take(&mut page.deliveries).into_iter();
+        page.deliveries = found.map(|found| self.with_loss(&txn, found)).collect::<Result<_, _>>()?;
         page.deliveries.retain(|found| {
-            query.status.is_none_or(|status| status == found.status)
-                && query.after.is_none_or(|after| place(found) < after)
+            is_selected(query, found) && query.after.is_none_or(|after| place(found) < after)
         });
         page.deliveries.sort_by_key(|found| std::cmp::Reverse(place(found)));
         if page.deliveries.len() > limit {
@@ -97,6 +99,12 @@ impl Shared {
             page.next = page.deliveries.last().map(place);
         }
         Ok(page)
+    }
+
+    /// Returns an entry that says whether its event is lost.
+    fn with_loss(&self, txn: &ReadTxn<'_>, entry: DeliveryEntry) -> Result<DeliveryEntry, Error> {
+        let event_lost = self.store.is_lost(txn, entry.webhook_id, entry.event_id.tick())?;
+        Ok(DeliveryEntry { event_lost, ..entry })
     }
 
     /// Returns the deliveries of the event at a tick.
@@ -189,6 +197,11 @@ impl Shared {
         let is_whole_part = last.is_some_and(|last| last != after);
         Ok(FailedEvents { events: found, next: last.filter(|_| is_whole_part) })
     }
+}
+
+/// Returns whether an entry passes the filters by status and loss.
+fn is_selected(query: &DeliveryQuery, found: &DeliveryEntry) -> bool {
+    query.status.is_none_or(|status| status == found.status) && (found.event_lost || !query.lost)
 }
 
 /// What a record of the log is.

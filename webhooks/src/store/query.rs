@@ -15,6 +15,8 @@ pub struct DeliveryQuery {
     pub event: Option<EventId>,
     /// Only those with this status.
     pub status: Option<DeliveryStatus>,
+    /// Only those of events that are lost.
+    pub lost: bool,
     /// Where the previous page ended ([`DeliveryPage::next`]).
     pub after: Option<(Timestamp, DeliveryId)>,
     /// Most entries of the page, from 1 to [`crate::PAGE_DELIVERIES_MAX`].
@@ -23,7 +25,8 @@ pub struct DeliveryQuery {
 
 impl Default for DeliveryQuery {
     fn default() -> Self {
-        Self { webhook: None, event: None, status: None, after: None, limit: PAGE_DELIVERIES_DEFAULT }
+        let limit = PAGE_DELIVERIES_DEFAULT;
+        Self { webhook: None, event: None, status: None, lost: false, after: None, limit }
     }
 }
 
@@ -64,6 +67,8 @@ pub struct DeliveryEntry {
     pub next_attempt_at: Option<Timestamp>,
     /// Whether an administrator asked for this delivery.
     pub redelivery: bool,
+    /// Whether the event is lost: its last attempt failed, and no delivery of it has succeeded.
+    pub event_lost: bool,
 }
 
 impl DeliveryEntry {
@@ -82,6 +87,7 @@ impl DeliveryEntry {
             error: None,
             next_attempt_at: Some(waiting.due),
             redelivery: waiting.redelivery,
+            event_lost: false,
         }
     }
 
@@ -104,6 +110,7 @@ impl DeliveryEntry {
             error: Some(entry.error).filter(|error| !error.is_empty()),
             next_attempt_at: entry.next_attempt_at,
             redelivery: entry.redelivery,
+            event_lost: false,
         }
     }
 }

@@ -67,6 +67,7 @@ fn deleted_by(
         bucket: Some(bucket.name.to_string()),
         prefix: Some(deleted.key.clone()),
         limit: EVENTS_MAX,
+        ..EventQuery::default()
     };
     let events = engine.store().events(&query)?.events.into_iter();
     let mut of_marker = events.filter(|event| {

@@ -407,7 +407,8 @@ operations! {
         optional::<Time>("since"), optional::<Time>("until"), optional::<String>("principal"), optional::<String>("operation"),
         optional::<String>("resource"), optional::<String>("bucket"), optional::<String>("key"), optional::<AuditResult>("result"),
         optional::<IpAddress>("source_ip"),
-        optional::<String>("request_id"), optional::<Time>("after_time"), optional::<Id>("after_id"), optional::<PageLimit>("limit"),
+        optional::<String>("request_id"), optional::<ContainedText>("contains"), optional::<Time>("after_time"),
+        optional::<Id>("after_id"), optional::<PageLimit>("limit"),
     ], None => [ok::<AuditPage>()], [(400, "INVALID_AUDIT_CURSOR")];
     "list_refused_requests", "audit": "Lists the last refused S3 requests in memory, the latest first, with what would help.";
     [
@@ -416,10 +417,12 @@ operations! {
     ], None => [ok::<RefusedRequestList>()], [];
     "get_refused_request", "audit": "Shows one refused S3 request.";
     [], None => [ok::<RefusedRequest>()], [(404, "REFUSED_REQUEST_NOT_FOUND")];
-    "list_events", "events": "Returns storage events, the oldest first. Can wait for the next one.";
+    "list_events", "events": "Returns storage events, the oldest or the latest first. Can wait for the next one.";
     [
         optional::<Time>("since"), optional::<Time>("until"), optional::<EventTypes>("type"), optional::<String>("bucket"),
-        optional::<String>("prefix"), optional::<Time>("after_time"), optional::<Id>("after_id"), optional::<PageLimit>("limit"),
+        optional::<String>("prefix"), optional::<String>("principal"), optional::<ContainedText>("contains"),
+        optional::<EventOrder>("order"), optional::<Time>("after_time"), optional::<Id>("after_id"),
+        optional::<Time>("before_time"), optional::<Id>("before_id"), optional::<PageLimit>("limit"),
         optional::<WaitSeconds>("wait_seconds"),
     ], None => [ok::<EventPage>()], [(400, "INVALID_EVENT_CURSOR")];
     "list_webhooks", "webhooks": "Lists all webhooks.";
@@ -439,12 +442,15 @@ operations! {
     [], optional_json_body::<RotateSecret>() => [created::<RotatedSecret>()], [WEBHOOK];
     "test_webhook", "webhooks": "Sends one signed event for a test, and shows each step.";
     [], None => [ok::<WebhookTest>()], [WEBHOOK];
+    "resume_webhook", "webhooks": "Sends the deliveries that wait because the target was away.";
+    [], None => [ok::<Webhook>()], [WEBHOOK, DISABLED];
     "redeliver_events", "webhooks": "Delivers the events of a period again: those whose delivery failed, or all.";
     [], json_body::<RedeliverEvents>() => [accepted::<QueuedDeliveries>()], [WEBHOOK, DISABLED];
     "list_webhook_deliveries", "webhooks": "Returns the delivery log, the latest entry first.";
     [
         optional::<PageLimit>("limit"), optional::<EventId>("webhook_id"), optional::<EventId>("event_id"),
-        optional::<DeliveryStatus>("status"), optional::<Time>("after_time"), optional::<Id>("after_id"),
+        optional::<DeliveryStatus>("status"), optional::<bool>("lost"), optional::<bool>("details"),
+        optional::<Time>("after_time"), optional::<Id>("after_id"),
     ], None => [ok::<DeliveryPage>()], [(400, "INVALID_EVENT_CURSOR")];
     "redeliver_delivery", "webhooks": "Delivers the event of one delivery again.";
     [], None => [accepted::<Delivery>()], [(404, "DELIVERY_NOT_FOUND"), DISABLED];

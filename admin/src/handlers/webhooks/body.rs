@@ -46,6 +46,9 @@ pub(super) fn delivery_body(entry: DeliveryEntry) -> Delivery {
         error: entry.error,
         next_attempt_at: entry.next_attempt_at.map(Time::from),
         redelivery: entry.redelivery,
+        event_lost: None,
+        bucket: None,
+        object: None,
     }
 }
 

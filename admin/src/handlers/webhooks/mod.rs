@@ -166,6 +166,17 @@ pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminErr
     Ok(Reply::json(StatusCode::OK, &webhook_body(&webhook))?.detail(status_detail(enabled)))
 }
 
+/// `POST /api/v1/webhooks/{id}/resume`: sends what waits because the target was away.
+pub(crate) async fn resume(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let id = call.webhook_id()?;
+    let webhooks = call.webhooks()?;
+    let pending = webhooks.get(id).ok_or(AdminError::WebhookNotFound)?.health.pending;
+    let webhook = webhooks.resume(id)?;
+    Ok(Reply::json(StatusCode::OK, &webhook_body(&webhook))?.detail(format!("{pending} deliveries waited")))
+}
+
 /// `DELETE /api/v1/webhooks/{id}`: with its secret and pending deliveries.
 pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;

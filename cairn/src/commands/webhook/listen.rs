@@ -57,10 +57,10 @@ impl Listen {
         let client = self.client()?;
         let filter = EventFilter {
             since: Some(client.server_now()?),
-            until: None,
             types: self.event_type.clone(),
             bucket: self.bucket.clone(),
             prefix: self.prefix.clone(),
+            ..EventFilter::default()
         };
         let mut feed = EventFeed::new(&client, filter, Query::new());
         feed.skip_to_end()?;

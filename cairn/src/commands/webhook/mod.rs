@@ -19,7 +19,7 @@ use listen::Listen;
 noun! {
     /// Manage webhooks, which deliver storage events to HTTP endpoints.
     struct Webhook("webhook"): WebhookCommand {
-        Create, List, Show, Update, Enable, Disable, Delete, Test, RotateSecret, Deliveries, Redeliver, Listen,
+        Create, List, Show, Update, Enable, Disable, Delete, Test, RotateSecret, Deliveries, Redeliver, Resume, Listen,
     }
 }
 
@@ -61,6 +61,15 @@ command! {
     }
 }
 
+command! {
+    /// End the pause of a webhook whose target was away: what waits is sent now.
+    struct Resume("resume") {
+        /// the webhook's id
+        #[argh(positional)]
+        webhook: String,
+    }
+}
+
 const STEPS: Columns<TestStep> = &[
     ("step", |step| text(&step.step)),
     ("ok", |step| text(&step.ok)),
@@ -83,6 +92,12 @@ impl Test {
             return Ok(());
         }
         Err(Failure::Failed(format!("the test event was not delivered to webhook {}", self.webhook)))
+    }
+}
+
+impl Resume {
+    fn run(&self) -> Outcome {
+        WEBHOOKS.print(&self.client()?, &Request::post(WEBHOOKS.path_of(&self.webhook) + "/resume"))
     }
 }
 
