@@ -11,9 +11,9 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    access, accounts, audit_events, backup, bucket_tags, buckets, compaction, console, cors, credentials,
-    events, imports, lifecycle, links, metrics, object_lock, objects, openapi, policies, public_access,
-    refused_requests, storage, system, tokens, verify, webhooks,
+    access, accounts, attention, audit_events, backup, bucket_tags, buckets, compaction, console, cors,
+    credentials, events, imports, lifecycle, links, metrics, object_lock, objects, openapi, policies,
+    public_access, refused_requests, storage, system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -410,6 +410,9 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/verify/buckets/{bucket}", STORAGE, "verify_bucket", handler!(verify::bucket)).unrecorded(),
     get("/api/v1/storage/status", ALL, "get_storage_status", handler!(storage::status)),
     get("/api/v1/storage/usage", ALL, "get_storage_usage", handler!(storage::usage)),
+    get("/api/v1/storage/history", ALL, "get_storage_history", handler!(metrics::days)),
+    get("/api/v1/attention", ALL, "get_attention", handler!(attention::get)),
+    post("/api/v1/attention/dismissals", STORAGE, "dismiss_attention", handler!(attention::dismiss)),
     get("/api/v1/storage/inspect", ALL, "inspect_storage", handler!(storage::inspect)),
     post("/api/v1/storage/repair", STORAGE, "repair_storage", handler!(storage::repair)),
     post("/api/v1/storage/upgrade", STORAGE, "upgrade_storage", handler!(storage::upgrade)),

@@ -29,6 +29,11 @@ pub struct EventTypes(#[schemars(length(min = 1, max = 8))] pub Vec<EventType>);
 #[schemars(inline)]
 pub struct KeyText(#[schemars(length(min = 1, max = 1024))] pub String);
 
+/// The operations whose records are returned.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct OperationNames(#[schemars(length(min = 1, max = 50))] pub Vec<String>);
+
 /// A text that entries contain.
 #[derive(JsonSchema)]
 #[schemars(inline)]

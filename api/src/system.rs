@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::text::{Time, text};
+use crate::text::{BucketName, Time, text};
 
 text! {
     /// The process accepts connections.
@@ -18,7 +18,7 @@ text! {
     /// The kind of a metric, as Prometheus defines it.
     MetricKind("enum" = ["counter", "gauge", "histogram"]);
     /// A period that the history of metrics covers.
-    HistoryPeriod("enum" = ["hour", "day"]);
+    HistoryPeriod("enum" = ["hour", "day", "month"]);
 }
 
 /// Whether the process accepts connections.
@@ -136,6 +136,69 @@ pub struct StorageHistory {
     pub physical_bytes: Vec<u64>,
     pub available_bytes: Vec<u64>,
     pub capacity_bytes: Vec<u64>,
+}
+
+/// One bucket over the days; null on days without it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct BucketDays {
+    pub bucket: BucketName,
+    /// Bytes of all versions and unfinished uploads.
+    pub physical_bytes: Vec<Option<u64>>,
+    pub objects: Vec<Option<u64>>,
+}
+
+/// The space of the last 90 days. Every list has one value for each day that has figures.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct StorageDays {
+    /// When the figures were taken: the latest of each day (UTC).
+    #[schemars(length(max = 90))]
+    pub time: Vec<Time>,
+    pub capacity_bytes: Vec<u64>,
+    pub available_bytes: Vec<u64>,
+    /// The buckets with the most bytes, the largest first.
+    #[schemars(length(max = 100))]
+    pub buckets: Vec<BucketDays>,
+    /// The sums of all other buckets.
+    pub other_physical_bytes: Vec<u64>,
+    pub other_objects: Vec<u64>,
+}
+
+/// The certificate of a plane.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct CertificateExpiry {
+    pub plane: String,
+    pub expires_at: Time,
+    /// Whether the files now hold one that cannot be used.
+    pub refused: bool,
+}
+
+/// Something that is not shown until a time.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DismissedAttention {
+    pub subject: String,
+    pub until: Time,
+    /// The principal that dismissed it.
+    pub by: String,
+}
+
+/// What the list of things that need attention is made of, beside the other routes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Attention {
+    pub dismissed: Vec<DismissedAttention>,
+    /// When the last backups were made, the oldest first.
+    pub backups: Vec<Time>,
+    pub certificates: Vec<CertificateExpiry>,
+}
+
+/// Something that is to be dismissed.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DismissAttention {
+    #[schemars(length(min = 1, max = 256))]
+    pub subject: String,
+    /// How long: a day unless given; 0 shows it again.
+    #[schemars(range(max = 86_400))]
+    pub seconds: Option<u64>,
 }
 
 /// The history of one period. Every list has one value for each interval.

@@ -192,11 +192,12 @@ fn filters_select_exactly_the_matching_events() {
         append(&log, record);
     }
     type Matches = fn(u64) -> bool;
-    let cases: [(AuditQuery, Matches); 10] = [
+    let cases: [(AuditQuery, Matches); 11] = [
         (AuditQuery { since: Some(Timestamp(BEGUN + 40)), ..all() }, |n| n >= 40),
         (AuditQuery { until: Some(Timestamp(BEGUN + 40)), ..all() }, |n| n < 40),
         (AuditQuery { principal: Some("p1".into()), ..all() }, |n| n % 2 == 1),
-        (AuditQuery { operation: Some("o3".into()), ..all() }, |n| n % 4 == 3),
+        (AuditQuery { operations: vec!["o3".into()], ..all() }, |n| n % 4 == 3),
+        (AuditQuery { operations: vec!["o3".into(), "o1".into()], ..all() }, |n| n % 2 == 1),
         (AuditQuery { resource: Some("r2".into()), ..all() }, |n| n % 6 == 2),
         (AuditQuery { result: Some(AuditResult::Denied), ..all() }, |n| n % 3 == 1),
         (AuditQuery { source_ip: Some("::ffff:10.0.0.3".parse().unwrap()), ..all() }, |n| n % 5 == 3),
@@ -207,7 +208,7 @@ fn filters_select_exactly_the_matching_events() {
                 since: Some(Timestamp(BEGUN + 10)),
                 until: Some(Timestamp(BEGUN + 50)),
                 principal: Some("p0".into()),
-                operation: Some("o2".into()),
+                operations: vec!["o2".into()],
                 ..all()
             },
             |n| (10..50).contains(&n) && n % 4 == 2,
@@ -251,7 +252,7 @@ fn buckets_and_keys_are_matched_in_resources_and_copy_sources() {
         assert_eq!(operations(&query(&log, filter.clone())), expected, "{filter:?}");
     }
     drop(log);
-    let copy = query(&trail.open(), AuditQuery { operation: Some("copy".to_owned()), ..all() });
+    let copy = query(&trail.open(), AuditQuery { operations: vec!["copy".to_owned()], ..all() });
     assert_eq!(copy[0].record.copy_source, "b/k/x");
 }
 
@@ -463,7 +464,7 @@ fn damaged_records_are_shown_as_damaged() {
     let events = query(&log, all());
     assert_eq!(operations(&events), ["last", "audit.damaged", "first"]);
     assert_eq!(events[1].id, damaged);
-    let filtered = query(&log, AuditQuery { operation: Some("first".into()), ..all() });
+    let filtered = query(&log, AuditQuery { operations: vec!["first".into()], ..all() });
     assert_eq!(operations(&filtered), ["audit.damaged", "first"], "a damaged record may match");
     append(&log, record("and recording goes on"));
 }

@@ -8,7 +8,7 @@ pub(crate) const MIB: u64 = 1 << 20;
 /// One part in eight is held in reserve: fragmentation of the allocator, and the kernel's socket buffers.
 const RESERVE_PART: u64 = 8;
 /// The program itself, the directory of accounts, the queues of the log and the audit trail, the responses of the
-/// management plane, refused requests (at most 6 MB), the history of metrics (less than 1 MiB), and one password hash.
+/// management plane, refused requests (at most 6 MB), the history of metrics (less than 2 MiB), and one password hash.
 const PROCESS_BYTES: u64 = 32 * MIB;
 /// An executor: memory registered for direct I/O, rings, hashers, its stack, presigned URLs that were verified (less than
 /// 2 MiB), and reads whose checks are being computed.

@@ -84,7 +84,7 @@ const PARAMETERS: [&str; 14] = [
 
 /// Parses the filters and the cursor.
 fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
-    let query = Parameters::parse(query, &PARAMETERS)?;
+    let query = Parameters::parse_with_list(query, &PARAMETERS, "operation")?;
     let text = |name| query.text(name).map(str::to_owned);
     let limit = query.number("limit", 1..=u64_of(AUDIT_PAGE_EVENTS_MAX))?;
     let source_ip = query
@@ -94,7 +94,7 @@ fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
         since: query.time("since")?,
         until: query.time("until")?,
         principal: text("principal"),
-        operation: text("operation"),
+        operations: query.texts("operation").map(str::to_owned).collect(),
         resource: text("resource"),
         bucket: text("bucket"),
         key: text("key"),
@@ -128,14 +128,14 @@ mod tests {
     fn every_filter_is_parsed() {
         let time = iso8601_millis(0x0001_0203_0405);
         let query = format!(
-            "since=2026-11-21T05:00:00.000Z&until=2026-11-22T05:00:00%2B01:00&principal=a%20b&operation=o&resource=b/k\
+            "since=2026-11-21T05:00:00.000Z&until=2026-11-22T05:00:00%2B01:00&principal=a%20b&operation=o&operation=p&resource=b/k\
              &bucket=b&key=k&result=denied&source_ip=::1&request_id=q&contains=C&limit=7&after_time={time}&after_id={ID}"
         );
         let expected = AuditQuery {
             since: Some(Timestamp(1_795_237_200_000)),
             until: Some(Timestamp(1_795_237_200_000 + 23 * 3_600_000)),
             principal: Some("a b".to_owned()),
-            operation: Some("o".to_owned()),
+            operations: vec!["o".to_owned(), "p".to_owned()],
             resource: Some("b/k".to_owned()),
             bucket: Some("b".to_owned()),
             key: Some("k".to_owned()),

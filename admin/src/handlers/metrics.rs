@@ -1,6 +1,6 @@
-//! The routes of metrics: as text for Prometheus, as JSON, and the figures of the last hour and day.
+//! The routes of metrics: as text for Prometheus, as JSON, and over time.
 
-use cairn_api::{MetricHistory, Metrics, PlaneHistory, StorageHistory};
+use cairn_api::{BucketDays, MetricHistory, Metrics, PlaneHistory, StorageDays, StorageHistory};
 use cairn_model::{Clock, SystemClock};
 use cairn_observe::{Family, Plane};
 use http::StatusCode;
@@ -59,13 +59,42 @@ fn seconds(count: u64, per_second: u64) -> f64 {
     count as f64 / per_second as f64
 }
 
+/// Returns the figures over time.
+///
+/// # Errors
+/// `NOT_READY` when no store is open.
+pub(crate) fn history_of<'c>(call: &'c Call<'_, '_>) -> Result<&'c metrics::MetricHistory, AdminError> {
+    call.context.metrics.history().ok_or(AdminError::NotReady("the store is not open"))
+}
+
+/// `GET /api/v1/storage/history`: the space of each bucket on each of the last 90 days.
+pub(crate) async fn days(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let days = history_of(&call)?.days();
+    let (lines, others) = days.lines();
+    let buckets = lines.into_iter().map(|line| BucketDays {
+        bucket: line.bucket.as_ref().to_owned().into(),
+        physical_bytes: line.days.iter().map(|held| held.map(|held| held.bytes)).collect(),
+        objects: line.days.iter().map(|held| held.map(|held| held.objects)).collect(),
+    });
+    let body = StorageDays {
+        time: days.iter().map(|day| day.at.into()).collect(),
+        capacity_bytes: days.iter().map(|day| day.capacity).collect(),
+        available_bytes: days.iter().map(|day| day.available).collect(),
+        buckets: buckets.collect(),
+        other_physical_bytes: others.iter().map(|held| held.bytes).collect(),
+        other_objects: others.iter().map(|held| held.objects).collect(),
+    };
+    Reply::json(StatusCode::OK, &body)
+}
+
 /// `GET /api/v1/system/metrics/history`.
 pub(crate) async fn history(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let query = call.parameters(&["period"])?;
     let name = query.text("period").unwrap_or(Period::Hour.name());
     let period = Period::ALL.into_iter().find(|period| period.name() == name);
-    let period = period.ok_or_else(|| AdminError::invalid("period must be hour or day"))?;
-    let history = call.context.metrics.history().ok_or(AdminError::NotReady("the store is not open"))?;
+    let period = period.ok_or_else(|| AdminError::invalid("period must be hour, day or month"))?;
+    let history = history_of(&call)?;
     let samples = history.samples(period, SystemClock.now());
     let space = |of: fn(&MetricSample) -> u64| samples.iter().map(of).collect();
     let body = MetricHistory {

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod accounts;
+pub(crate) mod attention;
 pub(crate) mod audit_events;
 mod audited_refusal;
 pub(crate) mod backup;

@@ -1,220 +1,83 @@
-//! Metrics of the last hour and day in memory.
+//! Figures over time: metrics of an hour, a day and a month, space by bucket of 90 days, and what people dismissed.
 //!
-//! A thread reads the counters that exist every ten seconds, and keeps the differences. Requests pay nothing for it. The
-//! history has a fixed size and ends with the process: what was before the start is missing, and so is the time in which the
-//! machine slept.
+//! A thread reads the counters that exist every ten seconds, and keeps the differences. Requests pay nothing for it. Every ten
+//! minutes, at a clean end and after a change by a person, it writes everything to a small file (`history_file.rs`). The time in
+//! which the process did not run, or the machine slept, is missing.
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cairn_engine::Store;
-use cairn_model::{Clock, HistogramSnapshot, SystemClock, Timestamp, usize_of};
-use cairn_observe::Plane;
-use cairn_observe::metrics::{PlaneTotals, plane_totals};
+use cairn_engine::{HoldState, Store};
+use cairn_model::{Clock, SystemClock, Timestamp};
 
-/// The requests of each plane, in the order of [`Plane::ALL`].
-type Planes<T> = [T; Plane::ALL.len()];
+use super::bucket_days::BucketDays;
+use super::dismissals::{Dismissal, Dismissals, TooMany};
+use super::history_file::{self, BACKUPS_MAX, Kept};
+use super::series::{MetricSample, Period, Reading, Series, TICK_SECONDS};
 
-/// A period that the history covers, with the interval of its samples.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Period {
-    /// The last hour, in intervals of ten seconds.
-    Hour,
-    /// The last day, in intervals of a minute.
-    Day,
+/// Time between two writes of the file: what a crash loses at most.
+const SAVE_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Everything that is kept.
+struct State {
+    /// When the first sample began.
+    started: Timestamp,
+    series: [Series; Period::ALL.len()],
+    days: BucketDays,
+    dismissals: Dismissals,
+    /// When the metadata of the last backups were copied, the oldest first.
+    backups: VecDeque<Timestamp>,
 }
 
-impl Period {
-    /// All periods.
-    pub(crate) const ALL: [Self; 2] = [Self::Hour, Self::Day];
-
-    /// Returns the name in the API.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-        }
-    }
-
-    /// Returns its length in seconds.
-    pub(crate) const fn seconds(self) -> u64 {
-        match self {
-            Self::Hour => 3600,
-            Self::Day => 24 * 3600,
-        }
-    }
-
-    /// Returns the time between two samples in seconds.
-    pub(crate) const fn interval_seconds(self) -> u64 {
-        match self {
-            Self::Hour => TICK_SECONDS,
-            Self::Day => 60,
-        }
-    }
-
-    fn samples_max(self) -> usize {
-        usize_of(self.seconds() / self.interval_seconds())
-    }
-}
-
-/// Time between two reads of the counters.
-const TICK_SECONDS: u64 = 10;
-
-/// The requests of one plane in one interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PlaneSample {
-    pub(crate) reads: u64,
-    pub(crate) writes: u64,
-    pub(crate) lists: u64,
-    pub(crate) other: u64,
-    pub(crate) client_errors: u64,
-    pub(crate) server_errors: u64,
-    pub(crate) bytes_in: u64,
-    pub(crate) bytes_out: u64,
-    /// Half of the requests took at most so many nanoseconds; `None` without requests.
-    pub(crate) latency_p50: Option<u64>,
-    /// 99 % of the requests took at most so many nanoseconds.
-    pub(crate) latency_p99: Option<u64>,
-}
-
-/// The space of the store at the end of an interval, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct SpaceSample {
-    /// Bytes of current objects.
-    pub(crate) logical: u64,
-    /// Bytes of all versions and unfinished uploads.
-    pub(crate) physical: u64,
-    /// Size of the file system.
-    pub(crate) capacity: u64,
-    /// Free bytes of the file system.
-    pub(crate) available: u64,
-}
-
-/// The figures of one interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct MetricSample {
-    /// When the interval ended.
-    pub(crate) end: Timestamp,
-    /// Its length in milliseconds.
-    pub(crate) milliseconds: u64,
-    pub(crate) planes: Planes<PlaneSample>,
-    pub(crate) space: SpaceSample,
-}
-
-/// The values of the counters at one time.
-#[derive(Clone, Debug)]
-struct Reading {
-    at: Timestamp,
-    /// Of a clock that is never set.
-    monotonic: Instant,
-    planes: Planes<PlaneTotals>,
-    space: SpaceSample,
-}
-
-impl Reading {
-    fn take(store: &Store) -> Self {
-        let usage = store.usage();
+impl State {
+    fn new(kept: Option<Kept>, first: &Reading) -> Self {
+        let kept = kept.unwrap_or_else(|| Kept::empty(first.at));
+        let mut samples = kept.samples.into_iter();
+        let series =
+            Period::ALL.map(|period| Series::new(period, samples.next().unwrap_or_default(), first.clone()));
         Self {
-            at: SystemClock.now(),
-            monotonic: Instant::now(),
-            planes: plane_totals(),
-            space: SpaceSample {
-                logical: usage.held.bytes,
-                physical: usage.held.physical_bytes(),
-                capacity: usage.capacity_bytes,
-                available: usage.available_bytes,
-            },
+            started: kept.started.min(first.at),
+            series,
+            days: kept.days,
+            dismissals: kept.dismissals,
+            backups: kept.backups.into(),
         }
     }
-}
 
-/// The samples of one period, the oldest first.
-#[derive(Debug)]
-struct Series {
-    period: Period,
-    samples: VecDeque<MetricSample>,
-    last: Reading,
-}
-
-impl Series {
-    fn new(period: Period, first: Reading) -> Self {
-        Self { period, samples: VecDeque::with_capacity(period.samples_max()), last: first }
+    fn kept(&self) -> Kept {
+        Kept {
+            started: self.started,
+            samples: self.series.iter().map(|series| series.samples.iter().copied().collect()).collect(),
+            days: self.days.clone(),
+            dismissals: self.dismissals.clone(),
+            backups: self.backups.iter().copied().collect(),
+        }
     }
 
-    /// Adds what happened since the last sample, once an interval of this period has ended.
-    fn add(&mut self, reading: &Reading) {
-        // The reads are a few milliseconds late, each by another time.
-        const EARLY_MILLISECONDS: u64 = TICK_SECONDS * 1000 / 2;
-        let elapsed = reading.monotonic.saturating_duration_since(self.last.monotonic);
-        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        let interval = self.period.interval_seconds() * 1000;
-        let ends_interval = reading.at.0 % interval < EARLY_MILLISECONDS || milliseconds >= interval;
-        if !ends_interval || milliseconds == 0 {
+    /// Notes a backup that was copied while the store kept everything.
+    fn note_backup(&mut self, store: &Store) {
+        let status = store.hold();
+        let Some(held_at) = status.held_at.filter(|_| status.state == HoldState::Released) else { return };
+        if self.backups.back().is_some_and(|last| *last >= held_at) {
             return;
         }
-        if self.samples.len() >= self.period.samples_max() {
-            self.samples.pop_front();
+        if self.backups.len() >= BACKUPS_MAX {
+            self.backups.pop_front();
         }
-        let planes =
-            std::array::from_fn(|plane| difference(&self.last.planes[plane], &reading.planes[plane]));
-        self.samples.push_back(MetricSample { end: reading.at, milliseconds, planes, space: reading.space });
-        self.last = reading.clone();
-        assert!(self.samples.len() <= self.period.samples_max(), "the oldest sample has made room");
+        self.backups.push_back(held_at);
     }
 }
 
-fn difference(before: &PlaneTotals, after: &PlaneTotals) -> PlaneSample {
-    let since = |of: fn(&PlaneTotals) -> u64| of(after).saturating_sub(of(before));
-    let counts = after.latency.counts.iter().zip(&before.latency.counts);
-    let latency = HistogramSnapshot {
-        bounds: after.latency.bounds,
-        counts: counts.map(|(after, before)| after.saturating_sub(*before)).collect(),
-        sum: 0,
-    };
-    PlaneSample {
-        reads: since(|totals| totals.reads),
-        writes: since(|totals| totals.writes),
-        lists: since(|totals| totals.lists),
-        other: since(|totals| totals.other),
-        client_errors: since(|totals| totals.client_errors),
-        server_errors: since(|totals| totals.server_errors),
-        bytes_in: since(|totals| totals.bytes_in),
-        bytes_out: since(|totals| totals.bytes_out),
-        latency_p50: quantile(&latency, 50),
-        latency_p99: quantile(&latency, 99),
-    }
-}
-
-/// Returns the value that `percent` of all values do not exceed, as Prometheus' `histogram_quantile` does: values are assumed
-/// to be spread evenly between two bounds. Above the last bound, it is that bound.
-fn quantile(histogram: &HistogramSnapshot, percent: u64) -> Option<u64> {
-    let total = histogram.count();
-    if total == 0 {
-        return None;
-    }
-    // In hundredths of a value, so that nothing is rounded before the end.
-    let wanted = u128::from(total) * u128::from(percent);
-    let (mut below, mut lower) = (0_u128, 0_u64);
-    for (bound, count) in histogram.bounds.iter().zip(&histogram.counts) {
-        let within = u128::from(*count) * 100;
-        if below + within >= wanted && within > 0 {
-            let part = u128::from(bound - lower) * (wanted - below) / within;
-            return Some(lower + u64::try_from(part).expect("a part of a difference of bounds"));
-        }
-        (below, lower) = (below + within, *bound);
-    }
-    Some(lower)
-}
-
-/// The history, and the thread that writes it. Dropping it ends the thread.
-#[derive(Debug)]
+/// The history, and the thread that writes it. Dropping it writes the file and ends the thread.
 pub(crate) struct MetricHistory {
-    started: Timestamp,
-    series: Arc<Mutex<[Series; Period::ALL.len()]>>,
-    /// Wakes the thread when it is dropped.
-    _stop: Sender<()>,
+    state: Arc<Mutex<State>>,
+    /// Asks the thread to write the file. The thread ends when it is gone.
+    saves: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -222,39 +85,121 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl MetricHistory {
-    /// Starts the thread. It ends with the store, too.
+    /// Reads what was kept in the data folder, and starts the thread. It ends with the store, too.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn start(store: &Arc<Store>) -> std::io::Result<Self> {
-        let first = Reading::take(store);
-        let started = first.at;
-        let series = Arc::new(Mutex::new(Period::ALL.map(|period| Series::new(period, first.clone()))));
-        let (stop, stopped) = channel();
-        let (store, written): (Weak<Store>, _) = (Arc::downgrade(store), Arc::clone(&series));
-        std::thread::Builder::new().name("metric-history".to_owned()).spawn(move || {
-            while stopped.recv_timeout(until_next_tick(SystemClock.now())) == Err(RecvTimeoutError::Timeout) {
-                let Some(store) = store.upgrade() else { break };
-                let reading = Reading::take(&store);
-                drop(store);
-                lock(&written).iter_mut().for_each(|series| series.add(&reading));
+    pub(crate) fn start(store: &Arc<Store>, data_dir: &Path) -> std::io::Result<Self> {
+        let mut state = State::new(history_file::load(data_dir), &Reading::take(store));
+        state.days.record(store, SystemClock.now());
+        let state = Arc::new(Mutex::new(state));
+        let (saves, asked) = channel();
+        let (weak, written): (Weak<Store>, _) = (Arc::downgrade(store), Arc::clone(&state));
+        let folder = data_dir.to_owned();
+        let thread = std::thread::Builder::new().name("metric-history".to_owned()).spawn(move || {
+            let mut file = File { folder, saved: Instant::now(), has_failed: false };
+            loop {
+                match asked.recv_timeout(until_next_tick(SystemClock.now())) {
+                    Ok(()) => file.save(&written),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    Err(RecvTimeoutError::Timeout) => {
+                        let Some(store) = weak.upgrade() else { break };
+                        sample(&store, &written);
+                        if file.saved.elapsed() >= SAVE_INTERVAL {
+                            lock(&written).days.record(&store, SystemClock.now());
+                            drop(store);
+                            file.save(&written);
+                        }
+                    }
+                }
             }
+            if let Some(store) = weak.upgrade() {
+                lock(&written).days.record(&store, SystemClock.now());
+            }
+            file.save(&written);
         })?;
-        Ok(Self { started, series, _stop: stop })
+        Ok(Self { state, saves: Some(saves), thread: Some(thread) })
     }
 
     /// Returns when the history began.
     pub(crate) fn started(&self) -> Timestamp {
-        self.started
+        lock(&self.state).started
     }
 
     /// Returns the samples of a period, the oldest first. Those before the period are left out.
     pub(crate) fn samples(&self, period: Period, now: Timestamp) -> Vec<MetricSample> {
         let begin = Timestamp(now.0.saturating_sub(period.seconds() * 1000));
-        let series = lock(&self.series);
-        let found = series.iter().find(|series| series.period == period);
+        let state = lock(&self.state);
+        let found = state.series.iter().find(|series| series.period == period);
         let samples = found.into_iter().flat_map(|series| &series.samples);
         samples.filter(|sample| sample.end > begin).copied().collect()
+    }
+
+    /// Returns the space by bucket of the last 90 days.
+    pub(crate) fn days(&self) -> BucketDays {
+        lock(&self.state).days.clone()
+    }
+
+    /// Returns when the last backups were made, the oldest first.
+    pub(crate) fn backups(&self, store: &Store) -> Vec<Timestamp> {
+        let mut state = lock(&self.state);
+        state.note_backup(store);
+        state.backups.iter().copied().collect()
+    }
+
+    /// Returns what is dismissed now.
+    pub(crate) fn dismissals(&self, now: Timestamp) -> Vec<Dismissal> {
+        lock(&self.state).dismissals.at(now)
+    }
+
+    /// Dismisses something until a time, or takes that back if the time is over.
+    ///
+    /// # Errors
+    /// [`TooMany`] when as many things are dismissed as can be.
+    pub(crate) fn dismiss(&self, dismissal: Dismissal, now: Timestamp) -> Result<(), TooMany> {
+        lock(&self.state).dismissals.set(dismissal, now)?;
+        // The thread has only gone if the store is closed.
+        let _ = self.saves.as_ref().map(|saves| saves.send(()));
+        Ok(())
+    }
+}
+
+impl Drop for MetricHistory {
+    fn drop(&mut self) {
+        self.saves = None;
+        // Writing takes a few milliseconds. A panic of the thread has been logged.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn sample(store: &Store, state: &Mutex<State>) {
+    let reading = Reading::take(store);
+    let mut state = lock(state);
+    state.series.iter_mut().for_each(|series| series.add(&reading));
+    state.note_backup(store);
+}
+
+/// The file, as the thread writes it.
+struct File {
+    folder: PathBuf,
+    saved: Instant,
+    /// Whether the last write failed. One line of the log says so.
+    has_failed: bool,
+}
+
+impl File {
+    fn save(&mut self, state: &Mutex<State>) {
+        self.saved = Instant::now();
+        // The lock is not held while the device is waited for.
+        let kept = lock(state).kept();
+        let result = history_file::save(&self.folder, &kept);
+        if let (Err(error), false) = (&result, self.has_failed) {
+            tracing::warn!(
+                target: "service::metrics", %error,
+                "the history of metrics could not be written; it is lost if the service ends before that succeeds"
+            );
+        }
+        self.has_failed = result.is_err();
     }
 }
 
@@ -270,91 +215,12 @@ fn until_next_tick(now: Timestamp) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_model::{DurationHistogram, u64_of};
 
     const BEGIN: u64 = 1_795_237_200_000;
-
-    fn totals(reads: u64, latencies: &[u64]) -> PlaneTotals {
-        let histogram = DurationHistogram::default();
-        latencies.iter().for_each(|latency| histogram.record(*latency));
-        PlaneTotals { reads, bytes_out: reads * 10, latency: histogram.snapshot(), ..PlaneTotals::default() }
-    }
-
-    fn reading(start: Instant, milliseconds: u64, data: PlaneTotals) -> Reading {
-        Reading {
-            at: Timestamp(BEGIN + milliseconds),
-            monotonic: start + Duration::from_millis(milliseconds),
-            planes: [data, PlaneTotals::default(), PlaneTotals::default()],
-            space: SpaceSample { logical: milliseconds, ..SpaceSample::default() },
-        }
-    }
-
-    #[test]
-    fn samples_are_differences_and_their_number_is_limited() {
-        let start = Instant::now();
-        let mut series = Period::ALL.map(|period| Series::new(period, reading(start, 0, totals(0, &[]))));
-        for tick in 1..=9000 {
-            let reading = reading(start, tick * 10_000 + 3, totals(tick * 2, &[]));
-            series.iter_mut().for_each(|series| series.add(&reading));
-        }
-        let [hour, day] = &series;
-        assert_eq!((hour.samples.len(), day.samples.len()), (360, 1440));
-        let last = |series: &Series| *series.samples.back().expect("samples");
-        assert_eq!((last(hour).planes[0].reads, last(hour).planes[0].bytes_out), (2, 20));
-        assert_eq!((last(day).planes[0].reads, last(day).milliseconds), (12, 60_000));
-        assert_eq!(last(day).space.logical, 90_000_003);
-        let ends: Vec<_> = day.samples.iter().map(|sample| sample.end.0).collect();
-        assert!(ends.windows(2).all(|pair| pair[1] - pair[0] == 60_000));
-    }
-
-    /// A machine that slept: the clock of the day went on, the monotonic one did not. The sample covers only the time that
-    /// the process ran, so the sleep is a gap before it.
-    #[test]
-    fn time_in_which_the_machine_slept_is_a_gap() {
-        let start = Instant::now();
-        let mut hour = Series::new(Period::Hour, reading(start, 0, totals(0, &[])));
-        hour.add(&reading(start, 10_000, totals(1, &[])));
-        let woken = Reading { at: Timestamp(BEGIN + 1_810_000), ..reading(start, 20_000, totals(2, &[])) };
-        hour.add(&woken);
-        let [first, second] = [hour.samples[0], hour.samples[1]];
-        assert_eq!(second.milliseconds, 10_000);
-        assert!(second.end.0 - second.milliseconds > first.end.0 + 1_000_000);
-    }
-
-    #[test]
-    fn quantiles_lie_between_the_bounds() {
-        let of = |latencies: &[u64], percent| quantile(&totals(0, latencies).latency, percent);
-        assert_eq!(of(&[], 50), None);
-        // All between 500 µs and 1 ms: spread evenly.
-        assert_eq!(of(&[700_000; 4], 50), Some(750_000));
-        assert_eq!(of(&[10_000], 99), Some(49_500));
-        // 98 fast ones and two slow ones: half of the slow ones are above the 99th percentile.
-        let mixed = [vec![60_000; 98], vec![4_000_000; 2]].concat();
-        assert_eq!(of(&mixed, 99), Some(2_500_000 + 2_500_000 / 2));
-        assert!(of(&mixed, 50).is_some_and(|p50| (50_000..100_000).contains(&p50)));
-        // Above the last bound nothing more is known.
-        assert_eq!(of(&[u64::MAX / 2], 50), Some(300_000_000_000));
-    }
-
-    #[test]
-    fn latencies_are_those_of_the_interval() {
-        let before = totals(4, &[100_000_000; 4]);
-        let after = totals(5, &[vec![100_000_000; 4], vec![700_000]].concat());
-        let sample = difference(&before, &after);
-        assert_eq!((sample.reads, sample.latency_p50), (1, Some(750_000)));
-        assert_eq!(difference(&after, &after).latency_p99, None);
-    }
 
     #[test]
     fn reads_are_at_multiples_of_ten_seconds() {
         let wait = |millisecond| until_next_tick(Timestamp(BEGIN + millisecond)).as_millis();
         assert_eq!((wait(0), wait(3), wait(9_000), wait(9_995)), (10_000, 9_997, 1_000, 10_005));
-    }
-
-    #[test]
-    fn memory_is_less_than_a_megabyte() {
-        let samples: usize = Period::ALL.iter().map(|period| period.samples_max()).sum();
-        let bytes = u64_of(samples * size_of::<MetricSample>());
-        assert!(bytes < 1 << 20, "{bytes}");
     }
 }

@@ -1,6 +1,7 @@
 //! Sources of metrics outside the registry: ports, certificates and the process.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +47,8 @@ pub struct MetricSources {
 }
 
 impl MetricSources {
-    /// Starts the threads that read the metrics of the process, and that write the history. At most `buckets_max` buckets,
-    /// the largest, have metrics of their own.
+    /// Starts the threads that read the metrics of the process, and that write the history into the data folder. At most
+    /// `buckets_max` buckets, the largest, have metrics of their own.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -55,10 +56,11 @@ impl MetricSources {
         ports: Vec<(Plane, PortMetrics)>,
         certificates: CertificateSource,
         store: &Arc<Store>,
+        data_dir: &Path,
         buckets_max: usize,
     ) -> io::Result<Self> {
         let process = CoalescedQuery::start("process-figures", process::READ_INTERVAL_MIN, process::read)?;
-        let history = MetricHistory::start(store)?;
+        let history = MetricHistory::start(store, data_dir)?;
         Ok(Self {
             ports,
             certificates: Some(certificates),
@@ -68,13 +70,13 @@ impl MetricSources {
         })
     }
 
-    /// Returns the figures of the last hour and day; `None` in a process without a store.
+    /// Returns the figures over time; `None` in a process without a store.
     pub(crate) fn history(&self) -> Option<&MetricHistory> {
         self.history.as_ref()
     }
 
     /// Returns the state of all certificates.
-    pub(super) fn certificates(&self) -> Vec<CertificateSnapshot> {
+    pub(crate) fn certificates(&self) -> Vec<CertificateSnapshot> {
         self.certificates.as_ref().map_or_else(Vec::new, |read| read())
     }
 

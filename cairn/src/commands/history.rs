@@ -11,15 +11,15 @@ use crate::output::table::{Columns, bytes, table, text};
 command! {
     /// Show requests of S3 clients, their latency and the stored bytes over time, the latest last.
     struct History("history") {
-        /// the period: hour (an interval is ten seconds) or day (a minute) (default: hour)
-        #[argh(option, arg_name = "hour|day", default = "Period(\"hour\")")]
+        /// the period: hour (an interval is ten seconds), day (a minute) or month (an hour) (default: hour)
+        #[argh(option, arg_name = "hour|day|month", default = "Period(\"hour\")")]
         period: Period,
     }
 }
 
 choice! {
     /// A period that the server keeps.
-    Period = "hour" | "day"
+    Period = "hour" | "day" | "month"
 }
 
 /// The figures of one interval.

@@ -14,8 +14,8 @@ pub struct AuditQuery {
     pub until: Option<Timestamp>,
     /// Events of this principal.
     pub principal: Option<String>,
-    /// Events of this operation.
-    pub operation: Option<String>,
+    /// Events of one of these operations. Of all if there is none.
+    pub operations: Vec<String>,
     /// Events on this resource, and copies that read it.
     pub resource: Option<String>,
     /// Events on this bucket and its objects, and copies that read one of them.
@@ -43,7 +43,7 @@ impl AuditQuery {
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
         text(&self.request_id, &record.request_id)
             && text(&self.principal, &record.principal)
-            && text(&self.operation, &record.operation)
+            && (self.operations.is_empty() || self.operations.contains(&record.operation))
             && self.matches_resource(record)
             && self.result.is_none_or(|wanted| wanted == record.result)
             && self

@@ -95,9 +95,8 @@ impl Shared {
         let readiness =
             readiness::watch(checked, events, &shutdown.data, certificates.clone(), executors_serve)?;
         let console_is_secure = certificates.of(Plane::Console).is_some();
-        let metrics =
-            metric_sources(listeners, certificates, &subsystems.store, settings.metrics.buckets_max)
-                .map_err(ServeError::Threads)?;
+        let metrics = metric_sources(listeners, certificates, &subsystems.store, settings)
+            .map_err(ServeError::Threads)?;
         Ok(Self {
             settings: Arc::clone(settings),
             shutdown: shutdown.clone(),
@@ -148,7 +147,7 @@ fn metric_sources(
     listeners: &[Listeners],
     certificates: Certificates,
     store: &Arc<Store>,
-    buckets_max: usize,
+    settings: &Settings,
 ) -> io::Result<MetricSources> {
     let mut ports = Vec::new();
     if let Some(first) = listeners.first() {
@@ -156,7 +155,8 @@ fn metric_sources(
         ports.push((Plane::Management, first.management.metrics()));
         ports.extend(first.console.iter().map(|console| (Plane::Console, console.metrics())));
     }
-    MetricSources::start(ports, Box::new(move || certificates.readings()), store, buckets_max)
+    let certificates = Box::new(move || certificates.readings());
+    MetricSources::start(ports, certificates, store, &settings.server.data_dir, settings.metrics.buckets_max)
 }
 
 /// Serves all planes on this executor until the shutdown has ended. Calls `started` once, when it serves or when it could

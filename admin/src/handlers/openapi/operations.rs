@@ -163,7 +163,7 @@ operations! {
     [], None => [ok::<SystemInfo>()], [];
     "get_metrics", "system": "Returns the metrics as JSON.";
     [], None => [ok::<Metrics>()], [];
-    "get_metric_history", "system": "Returns requests, latency and space over the last hour or day.";
+    "get_metric_history", "system": "Returns requests, latency and space over the last hour, day or month.";
     [optional::<HistoryPeriod>("period")], None => [ok::<MetricHistory>()], [];
     "get_session", "system": "Role of the credential.";
     [], None => [ok::<Session>()], [];
@@ -404,7 +404,7 @@ operations! {
     [], None => [DONE], [(404, "TOKEN_NOT_FOUND")];
     "list_audit_events", "audit": "Queries the audit trail, the latest event first.";
     [
-        optional::<Time>("since"), optional::<Time>("until"), optional::<String>("principal"), optional::<String>("operation"),
+        optional::<Time>("since"), optional::<Time>("until"), optional::<String>("principal"), optional::<OperationNames>("operation"),
         optional::<String>("resource"), optional::<String>("bucket"), optional::<String>("key"), optional::<AuditResult>("result"),
         optional::<IpAddress>("source_ip"),
         optional::<String>("request_id"), optional::<ContainedText>("contains"), optional::<Time>("after_time"),
@@ -468,6 +468,12 @@ operations! {
     [], None => [ok::<StorageStatus>()], [];
     "get_storage_usage", "storage": "Shows the usage of each bucket and of the store.";
     [], None => [ok::<StorageUsage>()], [];
+    "get_storage_history", "storage": "Shows the space of each bucket on each of the last 90 days.";
+    [], None => [ok::<StorageDays>()], [];
+    "get_attention", "system": "Shows what was dismissed, when backups were made, and when certificates expire.";
+    [], None => [ok::<Attention>()], [];
+    "dismiss_attention", "system": "Dismisses something that needs attention for at most a day, or with 0 seconds shows it again.";
+    [], json_body::<DismissAttention>() => [ok::<DismissedAttention>()], [];
     "inspect_storage", "storage": "Checks the consistency of the store's metadata.";
     [optional::<MaximumEntries>("maximum_entries")], None => [ok::<Inspection>()], [];
     "repair_storage", "storage": "Frees space that no record owns. By default only reports what it would free.";
