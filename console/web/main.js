@@ -4,7 +4,7 @@ import { ApiError, api, whenSignedOut } from "./lib/api.js";
 import { fill, h } from "./lib/dom.js";
 import { describe } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
-import { draw, drawWith } from "./lib/navigation.js";
+import { draw, drawWith, place } from "./lib/navigation.js";
 import { session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton } from "./lib/ui.js";
@@ -13,14 +13,13 @@ const VIEWS = new Set([
   "access",
   "account",
   "accounts",
-  "audit",
+  "activity",
   "bucket",
   "bucket-access",
   "bucket-events",
   "buckets",
   "connect",
   "deleted",
-  "events",
   "lifecycle",
   "object",
   "overview",
@@ -45,9 +44,26 @@ function decoded(part) {
   }
 }
 
+// Views of earlier versions, which are in bookmarks: their filters are now a text that is found anywhere.
+function moved(view, parameters) {
+  if (view !== "audit" && view !== "events") return null;
+  const texts = ["request_id", "operation", "source_ip", "resource", "key", "prefix"];
+  return place("activity", [], {
+    show: parameters.get("result") === "denied" ? "refused" : "",
+    text: texts.map((name) => parameters.get(name)).find(Boolean) ?? "",
+    principal: parameters.get("principal") ?? "",
+    bucket: parameters.get("bucket") ?? "",
+  });
+}
+
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/");
+  const target = moved(view, new URLSearchParams(query ?? ""));
+  if (target) {
+    history.replaceState(null, "", target);
+    return route();
+  }
   const name = VIEWS.has(view) ? view : "overview";
   return { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
 }

@@ -10,7 +10,7 @@ from tidy.test_files import LINES_MAX, REPOSITORY
 WEB = REPOSITORY / "console/web"
 COLUMNS_MAX = 120
 # All files together, each compressed as it is served; docs/console.md names it, too.
-COMPRESSED_BYTES_MAX = 150_000
+COMPRESSED_BYTES_MAX = 200_000
 # From the bottom up. A file imports from lower layers; those of `lib` may import each other, without circles.
 LAYERS = ["words", "lib", "views", "main.js"]
 IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")
@@ -18,9 +18,9 @@ IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")
 LONG_STRING = re.compile(r'\s*"(?:[^"\\]|\\.)*",?')
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 WORD = re.compile(rf"  ({STRING}): {STRING},")
-# What the server calls the states of deliveries, compactions, disks and writes: texts that no source of the console contains.
+# What the server calls the states of compactions, disks and writes: texts that no source of the console contains.
 STATES = {
-    "disk low", "disk ok", "disk refusing", "dropped", "failing", "running", "succeeded", "writes accepted", "writes refused",
+    "disk low", "disk ok", "disk refusing", "running", "writes accepted", "writes refused",
 }
 
 

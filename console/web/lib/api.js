@@ -32,11 +32,11 @@ export function encodeSegment(segment) {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Returns a path with the parameters that have a value. */
+/** Returns a path with the parameters that have a value. A list repeats its parameter. */
 export function withQuery(path, parameters) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters ?? {})) {
-    if (value !== undefined && value !== null && value !== "") query.append(name, value);
+    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") query.append(name, one);
   }
   const text = query.toString();
   return text ? `${path}?${text}` : path;

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { drawAttention } from "./frame.js";
 import { attention, place, setCount } from "./navigation.js";
 import { mayAdminister, mayOversee, mayStore } from "./session.js";
-import { count, plural, size, t } from "./text.js";
+import { count, date, plural, size, t } from "./text.js";
 import { notice, noticeError } from "./ui.js";
 
 const QUOTA_SHARE = 0.85;
@@ -12,6 +12,18 @@ const DISK_DAYS = 60;
 // A shorter history says nothing about the days to come.
 const TREND_SECONDS_MIN = 6 * 3600;
 const DAY_SECONDS = 86_400;
+const DAY = 86_400_000;
+// The longest name that the server keeps.
+const SUBJECT_MAX = 200;
+const CERTIFICATE_DAYS = 21;
+const CERTIFICATE_DAYS_RED = 3;
+// So many failed logins from one address within an hour are a series, and so many an attack.
+const LOGINS_MIN = 5;
+const LOGINS_RED = 50;
+// A backup is late after twice the time that usually passes between two, and at least this, in milliseconds.
+const BACKUP_LATE_MIN = 36 * 3_600_000;
+// How old the only backup may be.
+const BACKUP_ONLY_MAX = 8 * 86_400_000;
 // So many requests of one client that are refused for one reason within an hour are no accident.
 const REFUSED_MIN = 20;
 const HOUR = 3_600_000;
@@ -28,6 +40,7 @@ function ofServer(info) {
   if (info.status !== "ready")
     found.push({
       level: RED,
+      subject: "server",
       sign: "alert",
       entry: "storage",
       title: t("The server is not ready."),
@@ -38,13 +51,22 @@ function ofServer(info) {
     if (name === "integrity")
       found.push({
         level: RED,
+        subject: "integrity",
         sign: "damage",
         entry: "storage",
         title: t("Stored data failed its check."),
         detail: t("Damaged data is not served: write these objects again from a copy, or delete them."),
-        action: mayOversee() && [t("Show the damaged objects"), place("audit", [], { operation: "storage.damage" })],
+        action: mayOversee() && [t("Show the damaged objects"), place("activity", [], { show: "damage" })],
       });
-    else found.push({ level: AMBER, sign: "warn", entry: "storage", title: name, detail: text });
+    else
+      found.push({
+        level: AMBER,
+        subject: `notice ${name}`,
+        sign: "warn",
+        entry: "storage",
+        title: name,
+        detail: text,
+      });
   }
   return found;
 }
@@ -56,6 +78,7 @@ function ofDisk(status, history) {
     return [
       {
         level: status.disk_state === "low" ? AMBER : RED,
+        subject: "disk",
         sign: "server",
         entry: "storage",
         title: status.disk_state === "low" ? t("Disk space is low.") : t("Writes are refused: the disk is full."),
@@ -70,6 +93,7 @@ function ofDisk(status, history) {
   return [
     {
       level: AMBER,
+      subject: "growth",
       days,
       sign: "server",
       entry: "storage",
@@ -109,6 +133,7 @@ function ofWebhooks(list) {
     if (health.lost > 0)
       found.push({
         level: RED,
+        subject: `lost ${id}`,
         sign: "send",
         entry: "webhooks",
         title: plural(health.lost, "{n} event was not delivered.", "{n} events were not delivered."),
@@ -119,6 +144,7 @@ function ofWebhooks(list) {
     else if (enabled && health.state !== "ok")
       found.push({
         level: health.state === "paused" ? RED : AMBER,
+        subject: `webhook ${id}`,
         sign: "send",
         entry: "webhooks",
         title: health.state === "paused" ? t("A webhook is paused.") : t("A webhook fails."),
@@ -143,6 +169,7 @@ function ofQuotas(list) {
       if (share < QUOTA_SHARE) continue;
       found.push({
         level: share >= 1 ? RED : AMBER,
+        subject: `quota ${kind} ${name}`,
         sign: "gauge",
         entry: "buckets",
         title: t("{name} has used {percent} % of its quota.", { name, percent: Math.floor(share * 100) }),
@@ -172,6 +199,7 @@ function ofRefused(list) {
     .filter(({ number }) => number >= REFUSED_MIN)
     .map(({ who, row, number, since }) => ({
       level: AMBER,
+      subject: `refused ${who} ${row.code}`,
       sign: "ban",
       entry: "refused",
       title: plural(
@@ -189,7 +217,16 @@ function ofRefused(list) {
 // What could not be read is not fine.
 function ofMissing(answers) {
   if (answers.every((answer) => answer !== null)) return [];
-  return [{ level: AMBER, sign: "alert", entry: "storage", title: t("Not everything could be checked."), detail: "" }];
+  return [
+    {
+      level: AMBER,
+      subject: "missing",
+      sign: "alert",
+      entry: "storage",
+      title: t("Not everything could be checked."),
+      detail: "",
+    },
+  ];
 }
 
 function ofLifecycle(status) {
@@ -205,6 +242,7 @@ function ofLifecycle(status) {
   return [
     {
       level: AMBER,
+      subject: "lifecycle",
       sign: "clock",
       entry: "storage",
       title: t("Lifecycle rules are paused."),
@@ -214,12 +252,96 @@ function ofLifecycle(status) {
   ];
 }
 
+function ofCertificates(attention) {
+  return (attention?.certificates ?? [])
+    .map(({ plane, expires_at: expires }) => ({
+      plane,
+      expires,
+      days: Math.floor((Date.parse(expires) - Date.now()) / DAY),
+    }))
+    .filter(({ days }) => days < CERTIFICATE_DAYS)
+    .map(({ plane, expires, days }) => ({
+      level: days < CERTIFICATE_DAYS_RED ? RED : AMBER,
+      subject: `certificate ${plane}`,
+      days: Math.max(days, 0),
+      sign: "shield",
+      entry: "storage",
+      title:
+        days < 0
+          ? t("A certificate has expired.")
+          : plural(days, "A certificate expires in {n} day.", "A certificate expires in {n} days."),
+      detail: t("{plane}, on {date}. New files are read by themselves.", {
+        plane: PLANES[plane]?.() ?? plane,
+        date: date(expires),
+      }),
+    }));
+}
+
+const PLANES = { data: () => t("S3"), management: () => t("Management API"), console: () => t("Console") };
+
+function ofLogins(page) {
+  const groups = new Map();
+  for (const { source_ip: address, time } of page?.events ?? []) {
+    const group = groups.get(address) ?? { number: 0 };
+    groups.set(address, { number: group.number + 1, since: time });
+  }
+  return [...groups]
+    .filter(([, { number }]) => number >= LOGINS_MIN)
+    .map(([address, { number, since }]) => ({
+      level: number >= LOGINS_RED ? RED : AMBER,
+      subject: `logins ${address}`,
+      sign: "key",
+      entry: "activity",
+      title: plural(number, "{n} failed sign-in", "{n} failed sign-ins"),
+      detail: t("from {address} within an hour", { address }),
+      since,
+      action: [t("Show"), place("activity", [], { show: "sign-ins", text: address })],
+    }));
+}
+
+function ofBackups(attention) {
+  const times = (attention?.backups ?? []).map((time) => Date.parse(time));
+  if (times.length === 0) return [];
+  const gaps = times.slice(1).map((time, index) => time - times[index]);
+  const usual = gaps.sort((a, b) => a - b)[Math.floor(gaps.length / 2)];
+  const late = usual === undefined ? BACKUP_ONLY_MAX : Math.max(usual * 2, BACKUP_LATE_MIN);
+  const age = Date.now() - times.at(-1);
+  if (age <= late) return [];
+  const days = Math.floor(age / DAY);
+  return [
+    {
+      level: age > late * 2 ? RED : AMBER,
+      subject: "backup",
+      sign: "archive",
+      entry: "storage",
+      title: plural(days, "The last backup is {n} day old.", "The last backup is {n} days old."),
+      detail: usual === undefined ? "" : t("Usually there is one every {time}.", { time: spanText(usual) }),
+      since: new Date(times.at(-1)).toISOString(),
+    },
+  ];
+}
+
+function spanText(milliseconds) {
+  const hours = Math.max(Math.round(milliseconds / HOUR), 1);
+  return hours < 48 ? plural(hours, "{n} hour", "{n} hours") : plural(Math.round(hours / 24), "{n} day", "{n} days");
+}
+
+// A thing that has become worse is shown again.
+const nameOf = ({ level, subject }) =>
+  `${level === RED ? "red" : "amber"} ${subject}`.replace(/[^ -~]/g, "?").slice(0, SUBJECT_MAX);
+
+/** Hides something for a day, for everybody, or shows it again. */
+export const dismiss = (one, isHidden = true) =>
+  api.post("/api/v1/attention/dismissals", { subject: nameOf(one), seconds: isHidden ? DAY / 1000 : 0 });
+
 /**
  * Reads what needs attention, the most urgent first: `{level, sign, title, detail, since, action}`. The action is a
- * text with a URL or a task.
+ * text with a URL or a task. `dismissed` is what somebody has hidden for a day, with `by` and `until`.
  */
 export async function findAttention() {
-  const [info, status, history, webhooks, buckets, refused, lifecycle] = await Promise.all([
+  const since = new Date(Date.now() - HOUR).toISOString();
+  const logins = { operation: "begin_console_session", result: "denied", since, limit: 100 };
+  const [info, status, history, webhooks, buckets, refused, lifecycle, known, failed] = await Promise.all([
     read("/api/v1/system/info"),
     read("/api/v1/storage/status"),
     read("/api/v1/system/metrics/history", { period: "day" }),
@@ -227,18 +349,28 @@ export async function findAttention() {
     read("/api/v1/buckets"),
     mayOversee() ? read("/api/v1/refused-requests", { limit: 1000 }) : null,
     read("/api/v1/lifecycle/status"),
+    read("/api/v1/attention"),
+    mayOversee() ? read("/api/v1/audit/events", logins) : null,
   ]);
-  const found = [
+  const all = [
     ...ofServer(info),
     ...ofWebhooks(webhooks),
     ...ofDisk(status, history),
     ...ofQuotas(buckets),
     ...ofRefused(refused),
     ...ofLifecycle(lifecycle),
-    ...ofMissing([info, status, history, webhooks, buckets, lifecycle]),
+    ...ofCertificates(known),
+    ...ofLogins(failed),
+    ...ofBackups(known),
+    ...ofMissing([info, status, history, webhooks, buckets, lifecycle, known]),
   ].sort((a, b) => a.level - b.level || (a.days ?? DISK_DAYS) - (b.days ?? DISK_DAYS));
+  const hidden = new Map((known?.dismissed ?? []).map((one) => [one.subject, one]));
+  const found = all.filter((one) => !hidden.has(nameOf(one)));
+  const dismissed = all
+    .filter((one) => hidden.has(nameOf(one)))
+    .map((one) => ({ ...one, ...hidden.get(nameOf(one)), subject: one.subject }));
   mark(found);
-  return { found, info, status, history, buckets: buckets?.buckets ?? [] };
+  return { found, dismissed, info, status, history, buckets: buckets?.buckets ?? [] };
 }
 
 // Marks the entries of the rail.

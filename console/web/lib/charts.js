@@ -5,6 +5,8 @@ import { currentLanguage, t } from "./text.js";
 
 const WIDTH = 600;
 const HEIGHT = 120;
+// Longer axes have days in place of times, in milliseconds.
+const LONG = 3 * 86_400_000;
 // An interval that begins later than this after the one before, in milliseconds, leaves a gap.
 const GAP = 2000;
 
@@ -45,6 +47,19 @@ function path(times, seconds, values, begin, end, top) {
   return drawn;
 }
 
+// The same steps, filled down to zero. Each run without gaps is a shape of its own.
+function area(...of) {
+  const shapes = path(...of)
+    .split("M")
+    .filter(Boolean);
+  return shapes
+    .map((shape) => {
+      const last = shape.slice(shape.lastIndexOf("H") + 1);
+      return `M${shape}L${last} ${HEIGHT}H${shape.split(" ")[0]}Z`;
+    })
+    .join("");
+}
+
 const swatch = (kind) =>
   svg(
     "svg",
@@ -53,17 +68,22 @@ const swatch = (kind) =>
   );
 
 /**
- * Makes a chart. `lines` are `{name, kind, values}` with one value or null per interval; `kind` is `first`, `second` or
- * `third`. `text` formats a value. Returns `{element, plot, showAt}`. `showAt(index)` shows the values of an interval
- * in the legend, and returns them as a text; without an index, those of the latest.
+ * Makes a chart. `lines` are `{name, kind, values, isArea}` with one value or null per interval; `kind` is `first`,
+ * `second`, `third` or `fourth`. `control` is shown beside the title. `text` formats a value. Returns
+ * `{element, plot, showAt}`. `showAt(index)` shows the values of an interval in the legend, and returns them as a text;
+ * without an index, those of the latest.
  */
-export function chart({ title, lines, text, times, seconds, begin, end }) {
+export function chart({ title, lines, text, times, seconds, begin, end, control }) {
   const known = lines.map((line) => line.values.filter((value) => value !== null));
   const top = scale(Math.max(0, ...known.map((values) => values.reduce((most, value) => Math.max(most, value), 0))));
   const latest = lines.map(
     (line, index) => `${line.name} ${known[index].length > 0 ? text(known[index].at(-1)) : "–"}`,
   );
-  const clock = new Intl.DateTimeFormat(currentLanguage(), { hour: "2-digit", minute: "2-digit" });
+  const isLong = end - begin > LONG;
+  const clock = new Intl.DateTimeFormat(
+    currentLanguage(),
+    isLong ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" },
+  );
   const names = latest.map((value) => h("span", null, value));
   const cursor = svg("path", { class: "cursor" });
   const plot = svg(
@@ -76,6 +96,11 @@ export function chart({ title, lines, text, times, seconds, begin, end }) {
       "aria-label": `${title}: ${latest.join(", ")}`,
     },
     [0, 0.5, 1].map((part) => svg("path", { class: "grid", d: `M0 ${HEIGHT * part}H${WIDTH}` })),
+    lines
+      .filter((line) => line.isArea)
+      .map((line) =>
+        svg("path", { class: `area ${line.kind}`, d: area(times, seconds, line.values, begin, end, top) }),
+      ),
     lines.map((line) =>
       svg("path", { class: `line ${line.kind}`, d: path(times, seconds, line.values, begin, end, top) }),
     ),
@@ -101,11 +126,25 @@ export function chart({ title, lines, text, times, seconds, begin, end }) {
       "figcaption",
       null,
       h("b", null, title),
-      lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), names[index])),
+      control && h("span", { class: "control" }, control),
+      h(
+        "span",
+        { class: "legends" },
+        lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), names[index])),
+      ),
     ),
-    h("div", { class: "muted small" }, text(top)),
+    h(
+      "div",
+      { class: "values muted small", "aria-hidden": "true" },
+      [top, top / 2, 0].map((value) => h("span", null, value === 0 ? "0" : text(value))),
+    ),
     plot,
-    h("div", { class: "muted small scale" }, h("span", null, clock.format(begin)), h("span", null, clock.format(end))),
+    h(
+      "div",
+      { class: "muted small scale", "aria-hidden": "true" },
+      [0, 0.25, 0.5, 0.75].map((part) => h("span", null, clock.format(begin + (end - begin) * part))),
+      h("span", null, t("now")),
+    ),
   );
   return { element, plot, showAt };
 }

@@ -31,18 +31,17 @@ const GROUPS = [
   [
     "Activity",
     [
-      ["events", "Activity", "pulse", always],
+      ["activity", "Activity", "pulse", always],
       ["refused", "Refused requests", "ban", mayOversee],
       ["webhooks", "Webhooks", "send", always],
     ],
   ],
   ["Store", [["storage", "Storage", "server", always]]],
 ];
-const ON_PHONES = ["overview", "buckets", "sharing", "events"];
+const ON_PHONES = ["overview", "buckets", "sharing", "activity"];
 // The entry of the rail for views that are not one of it.
 const ENTRIES = {
   account: "accounts",
-  audit: "events",
   bucket: "buckets",
   "bucket-access": "buckets",
   "bucket-events": "buckets",
@@ -329,7 +328,7 @@ export async function readCounts() {
 }
 
 let pressed = 0;
-const AFTER_G = { a: "events", b: "buckets", o: "overview" };
+const AFTER_G = { a: "activity", b: "buckets", o: "overview" };
 const BETWEEN_KEYS = 1500;
 
 addEventListener("keydown", (event) => {

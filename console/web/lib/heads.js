@@ -2,19 +2,8 @@
 
 import { stoneOf } from "./icons.js";
 import { place } from "./navigation.js";
-import { mayOversee } from "./session.js";
 import { size, t } from "./text.js";
 import { link, tag, viewHead } from "./ui.js";
-
-/** The head of the two views of what happened. */
-export function activityHead(current) {
-  return viewHead(t("Activity"), {
-    tabs: [
-      [t("Objects and buckets"), place("events"), current === "events"],
-      mayOversee() && [t("Settings, rights and sign-ins"), place("audit"), current === "audit"],
-    ],
-  });
-}
 
 /** The head of the two views of what others can open. */
 export function sharingHead(current, note) {

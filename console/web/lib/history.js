@@ -1,4 +1,4 @@
-// Requests, latency and space over the last hour or day: charts, and the same figures as a table.
+// Requests and latency over the last hour, day or month: charts, and the same figures as a table.
 
 import { api } from "./api.js";
 import { chart, duration, perSecond } from "./charts.js";
@@ -6,7 +6,8 @@ import { fill, h } from "./dom.js";
 import { exactDate, size, t } from "./text.js";
 import { errorBox, select, table } from "./ui.js";
 
-const REFRESH = { hour: 10_000, day: 60_000 };
+const REFRESH = { hour: 10_000, day: 60_000, month: 600_000 };
+const PERIODS = Object.keys(REFRESH);
 
 // Sums lists, and divides by the lengths of the intervals.
 const rates = (seconds, ...lists) =>
@@ -33,33 +34,28 @@ function figures(found) {
   };
 }
 
-function charts(found, said) {
+function charts(found, said, period) {
   const { times, seconds, ...of } = figures(found);
   const end = Math.max(Date.now(), times.at(-1) ?? 0);
   const shared = { times, seconds, begin: end - found.period_seconds * 1000, end };
-  const line = (name, kind, values) => ({ name, kind, values });
+  const line = (name, kind, values, isArea) => ({ name, kind, values, isArea });
   const made = [
     chart({
       ...shared,
-      title: t("S3 requests"),
+      title: t("Requests"),
       text: perSecond,
+      control: period,
       lines: [
-        line(t("Reads"), "first", of.reads),
+        line(t("Reads"), "first", of.reads, true),
         line(t("Writes"), "second", of.writes),
         line(t("Errors"), "third", of.errors),
       ],
     }),
     chart({
       ...shared,
-      title: t("Latency of S3 requests"),
+      title: t("Latency"),
       text: duration,
-      lines: [line("p50", "first", of.p50), line("p99", "second", of.p99)],
-    }),
-    chart({
-      ...shared,
-      title: t("Space in use"),
-      text: size,
-      lines: [line(t("Stored"), "first", of.stored), line(t("Current"), "second", of.current)],
+      lines: [line("p50", "blue", of.p50), line("p99", "fourth", of.p99, true)],
     }),
   ];
   follow(made, times, shared.begin, end, said);
@@ -122,14 +118,18 @@ function figureTable(found) {
   );
 }
 
-/** Shows the history in `place` and keeps it up to date. Returns a function that ends that. */
-export function showHistory(place) {
+/**
+ * Shows the history in `place` and keeps it up to date. `chosen` is the period, `onChoose` is told of another one.
+ * Returns a function that ends that.
+ */
+export function showHistory(place, chosen, onChoose) {
   const period = select(
     [
       ["hour", t("Last hour")],
       ["day", t("Last day")],
+      ["month", t("Last 30 days")],
     ],
-    "hour",
+    PERIODS.includes(chosen) ? chosen : "hour",
   );
   period.setAttribute("aria-label", t("Period"));
   const drawn = h("div", { class: "charts" });
@@ -142,7 +142,7 @@ export function showHistory(place) {
     h("summary", null, t("Figures as a table")),
     rows,
   );
-  fill(place, h("div", { class: "row" }, h("h2", null, t("Over time")), period), drawn, said, details);
+  fill(place, drawn, said, details);
   let timer;
   let isOver = false;
   const load = async () => {
@@ -154,7 +154,8 @@ export function showHistory(place) {
       if (isOver || wanted !== period.value) return;
       const isOther = found?.period !== answer.period;
       found = answer;
-      if (!drawn.matches(":hover, :focus-within") || isOther) fill(drawn, charts(found, said));
+      if (!drawn.querySelector("svg:hover, svg:focus, select:focus") || isOther)
+        fill(drawn, charts(found, said, period));
       // A table that somebody reads does not change.
       if (details.open && isOther) fill(rows, figureTable(found));
       timer = setTimeout(load, REFRESH[wanted]);
@@ -162,7 +163,10 @@ export function showHistory(place) {
       if (!isOver) fill(drawn, errorBox(error, load));
     }
   };
-  period.addEventListener("change", load);
+  period.addEventListener("change", () => {
+    onChoose(period.value);
+    load();
+  });
   load();
   return () => {
     isOver = true;

@@ -29,3 +29,13 @@ export function contentPath(bucket, key, version) {
 export async function undelete(bucket, key) {
   await api.post(bucketPath(bucket, "undelete"), { keys: [key] });
 }
+
+/** Returns the longest folder that all keys are in. */
+export function commonFolder(keys) {
+  const [first, ...rest] = keys;
+  let length = first.lastIndexOf("/") + 1;
+  for (const key of rest) {
+    while (length > 0 && !key.startsWith(first.slice(0, length))) length = first.lastIndexOf("/", length - 2) + 1;
+  }
+  return first.slice(0, length);
+}

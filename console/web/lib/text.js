@@ -92,6 +92,17 @@ export function day(text) {
   return format("DateTimeFormat", { dateStyle: "medium" }).format(new Date(text));
 }
 
+/** Returns the time of day with seconds. */
+export function clock(text) {
+  return format("DateTimeFormat", { timeStyle: "medium", hourCycle: "h23" }).format(new Date(text));
+}
+
+/** Returns a day of the week with its date. */
+export function weekday(text) {
+  const year = new Date(text).getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+  return format("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year }).format(new Date(text));
+}
+
 export function exactDate(text) {
   return text ? format("DateTimeFormat", { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
 }

@@ -1,19 +1,36 @@
 // What happened in a bucket.
 
+import { activityList, readNames } from "../lib/activity-list.js";
 import { api, bucketPath } from "../lib/api.js";
-import { fill, h } from "../lib/dom.js";
-import { showEvents } from "../lib/event-list.js";
+import { debounce, fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
-import { commands, quoted } from "../lib/ui.js";
+import { t } from "../lib/text.js";
+import { bar, commands, quoted, searchField } from "../lib/ui.js";
 
-export async function show(view, { parts: [bucket] }) {
-  const info = await api.get(bucketPath(bucket));
-  const place = h("div");
+export async function show(view, { parts: [bucket], parameters }) {
+  const [info, names] = await Promise.all([api.get(bucketPath(bucket)), readNames()]);
+  const text = h("input", {
+    type: "search",
+    value: parameters.get("text") ?? "",
+    maxlength: "256",
+    spellcheck: "false",
+    placeholder: t("Name, key, address or request id"),
+    "aria-label": t("Text anywhere"),
+  });
+  const box = h("div");
+  const list = activityList(box, () => ({ show: "all", bucket, text: text.value.trim() }), { names });
+  text.addEventListener(
+    "input",
+    debounce(250, () => list.reload()),
+  );
   fill(
     view,
     bucketHead(info, "bucket-events"),
-    place,
+    bar(searchField(text)),
+    box,
     commands(`cairn event list --bucket ${quoted(bucket)} --follow`),
   );
-  return showEvents(place, bucket);
+  await list.reload();
+  list.follow(true);
+  return () => list.stop();
 }

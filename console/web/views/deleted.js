@@ -5,6 +5,7 @@ import { fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
 import { icon, mark } from "../lib/icons.js";
 import { draw } from "../lib/navigation.js";
+import { commonFolder } from "../lib/objects.js";
 import { noticeBack, undeleteKeys } from "../lib/removal.js";
 import { mayStore } from "../lib/session.js";
 import { count, day, plural, size, t } from "../lib/text.js";
@@ -34,16 +35,6 @@ const READ_AT_ONCE = 5000;
 const ACT_GAP = 60_000;
 const SHOWN_MAX = 200;
 const DAY = 86_400_000;
-
-// The longest folder that all keys are in.
-function commonFolder(keys) {
-  const [first, ...rest] = keys;
-  let length = first.lastIndexOf("/") + 1;
-  for (const key of rest) {
-    while (length > 0 && !key.startsWith(first.slice(0, length))) length = first.lastIndexOf("/", length - 2) + 1;
-  }
-  return first.slice(0, length);
-}
 
 // Puts objects that were deleted together into one act. The newest comes first.
 function actsOf(objects) {

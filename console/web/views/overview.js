@@ -2,23 +2,24 @@
 
 import { api } from "../lib/api.js";
 import { REGION } from "../lib/application.js";
-import { findAttention, growthOf } from "../lib/attention.js";
+import { dismiss, findAttention } from "../lib/attention.js";
 import { fill, h } from "../lib/dom.js";
 import { firstSteps } from "../lib/first-steps.js";
 import { showHistory } from "../lib/history.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { place } from "../lib/navigation.js";
-import { mayAdminister, mayOversee } from "../lib/session.js";
-import { count, plural, size, t } from "../lib/text.js";
+import { mayAdminister, mayStore } from "../lib/session.js";
+import { growthText, hasHistory, spaceChart, spaceOf, sparkline } from "../lib/space.js";
+import { clock, count, plural, size, t } from "../lib/text.js";
 import {
-  avatar,
   button,
   card,
   commands,
   copyText,
   link,
   loadInto,
-  shortName,
+  notice,
+  noticeError,
   sizeCell,
   table,
   tag,
@@ -26,8 +27,6 @@ import {
   viewHead,
 } from "../lib/ui.js";
 
-const LATELY = 8;
-const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}/;
 const SHOWN_BUCKETS = 12;
 const REFRESH = 60_000;
 
@@ -35,57 +34,85 @@ function actionOf([text, target]) {
   return typeof target === "string" ? link(text, target, { class: "button" }) : button(text, target);
 }
 
-function attentionCard(found) {
-  if (found.length === 0)
-    return h("section", { class: "card calm" }, icon("done"), h("p", null, t("Nothing needs attention.")));
-  return card(
-    [t("Needs attention"), h("span", { class: "count", "data-count": count(found.length) })],
+async function hide(one, isHidden, again) {
+  try {
+    await dismiss(one, isHidden);
+    if (isHidden) notice(t("Dismissed for a day, for everybody."), [t("Undo"), () => hide(one, false, again)]);
+    again();
+  } catch (error) {
+    noticeError(error);
+  }
+}
+
+function attentionRow(one, again) {
+  const label = t("Dismiss for a day");
+  return h(
+    "li",
     null,
+    h("span", { class: `tile small-tile ${one.level === 0 ? "bad" : "warn"}` }, icon(one.sign)),
+    h("div", null, h("b", null, one.title), " ", h("span", { class: "muted" }, one.detail)),
+    one.since && h("span", { class: "muted small" }, timeCell(one.since)),
+    one.action && actionOf(one.action),
+    mayStore() &&
+      h(
+        "button",
+        { type: "button", class: "icon", "aria-label": label, title: label, onclick: () => hide(one, true, again) },
+        icon("close"),
+      ),
+  );
+}
+
+// What somebody has dismissed is not gone: it says who, and until when.
+function dismissedPart(dismissed, again) {
+  if (dismissed.length === 0) return null;
+  return h(
+    "details",
+    { class: "dismissed" },
+    h("summary", null, plural(dismissed.length, "{n} dismissed", "{n} dismissed")),
     h(
       "ul",
-      { class: "attention" },
-      found.map((one) =>
+      null,
+      dismissed.map((one) =>
         h(
           "li",
           null,
-          h("span", { class: `tile small-tile ${one.level === 0 ? "bad" : "warn"}` }, icon(one.sign)),
-          h("div", null, h("b", null, one.title), " ", h("span", { class: "muted" }, one.detail)),
-          one.since && h("span", { class: "muted small" }, timeCell(one.since)),
-          one.action && actionOf(one.action),
+          h(
+            "span",
+            null,
+            one.title,
+            " ",
+            h(
+              "span",
+              { class: "muted small" },
+              t("by {name}, until", { name: one.by }),
+              " ",
+              timeCell(one.until, false),
+            ),
+          ),
+          mayStore() && button(t("Show again"), () => hide(one, false, again), "link"),
         ),
       ),
     ),
   );
 }
 
-function latelyCard(events) {
+function attentionCard({ found, dismissed }, again) {
+  if (found.length === 0)
+    return h(
+      "section",
+      { class: "card calm" },
+      icon("done"),
+      h("div", null, h("p", null, t("Nothing needs attention.")), dismissedPart(dismissed, again)),
+    );
   return card(
-    t("Lately"),
-    link(t("All activity"), place("audit")),
+    [t("Needs attention"), h("span", { class: "count", "data-count": count(found.length) })],
+    t("checked at {time}", { time: clock(new Date().toISOString()) }),
     h(
       "ul",
-      { class: "lately" },
-      events.map((event) => {
-        const name = shortName(event.principal);
-        return h(
-          "li",
-          null,
-          avatar(name),
-          h(
-            "div",
-            null,
-            h("b", null, name),
-            " ",
-            event.operation.replaceAll("_", " "),
-            event.result !== "allowed" && [" ", tag(t(event.result), "warn")],
-            // An id says nothing to people.
-            !ID.test(event.resource) && h("div", { class: "muted small key" }, event.resource),
-          ),
-          h("span", { class: "muted small" }, timeCell(event.time)),
-        );
-      }),
-      events.length === 0 && h("li", { class: "muted" }, t("Nothing happened yet.")),
+      { class: "attention" },
+      found.map((one) => attentionRow(one, again)),
     ),
+    dismissedPart(dismissed, again),
   );
 }
 
@@ -129,11 +156,21 @@ function spaceBar(buckets, status) {
   );
 }
 
-function spaceCard(usage, status, buckets, history) {
+// Days and figures until the disk is full, if it grows.
+function outlook({ growth, days }) {
+  return [
+    growth > 0 && `, ${t("about {size} more each day", { size: size(growth) })}`,
+    days !== null && `, ${plural(days, "full in about {n} day", "full in about {n} days")}`,
+  ];
+}
+
+function spaceCard(usage, status, buckets, kept) {
   const quotas = new Map(buckets.map((bucket) => [bucket.name, bucket]));
+  const space = spaceOf(kept, usage, status);
+  const lines = new Map(space.lines.map((line) => [line.bucket, line]));
   const sorted = [...usage.by_bucket].sort((a, b) => b.physical_bytes - a.physical_bytes);
-  const growth = growthOf(history);
   const old = usage.physical_bytes - usage.logical_bytes;
+  const isDrawn = hasHistory(space);
   const share = ({ bucket }) => {
     const { quota, usage: used } = quotas.get(bucket) ?? {};
     if (quota?.bytes.mode !== "limit" || quota.bytes.bytes === 0) return null;
@@ -141,14 +178,39 @@ function spaceCard(usage, status, buckets, history) {
     if (percent < 50) return null;
     return tag(t("{percent} % of quota", { percent }), percent >= 85 ? "warn" : "", "gauge");
   };
+  const columns = [
+    {
+      name: t("Bucket"),
+      cell: (row) =>
+        h(
+          "div",
+          { class: "name" },
+          h("span", { class: `swatch-stone stone-${stoneOf(row.bucket)}`, "aria-hidden": "true" }),
+          h("span", null, link(row.bucket, place("bucket", [row.bucket])), share(row)),
+        ),
+    },
+    { name: t("Objects"), align: "end", from: "medium", cell: (row) => count(row.objects) },
+    { name: t("Current"), align: "end", from: "wide", cell: (row) => sizeCell(row.logical_bytes) },
+    { name: t("Stored"), align: "end", cell: (row) => h("b", null, sizeCell(row.physical_bytes)) },
+  ];
+  if (isDrawn)
+    columns.push(
+      { name: t("Each day"), align: "end", cell: (row) => growthText(lines.get(row.bucket)?.growth ?? null) },
+      {
+        name: t("30 days"),
+        from: "medium",
+        align: "end",
+        cell: (row) => sparkline(lines.get(row.bucket), space.times),
+      },
+    );
   return card(
     t("Space"),
     [
       plural(usage.objects, "{size} in {n} object", "{size} in {n} objects", { size: size(usage.physical_bytes) }),
       old > 0 && `, ${t("{size} of it old versions and unfinished uploads", { size: size(old) })}`,
-      growth > 0 && `, ${t("about {size} more each day", { size: size(growth) })}`,
+      outlook(space),
     ],
-    spaceBar(sorted, status),
+    isDrawn ? spaceChart(space) : spaceBar(sorted, status),
     h(
       "p",
       { class: "muted small" },
@@ -156,32 +218,13 @@ function spaceCard(usage, status, buckets, history) {
     ),
     sorted.length === 0
       ? h("p", { class: "muted" }, t("No buckets yet."))
-      : table(
-          t("Space by bucket"),
-          [
-            {
-              name: t("Bucket"),
-              cell: (row) =>
-                h(
-                  "div",
-                  { class: "name" },
-                  h("span", { class: `swatch-stone stone-${stoneOf(row.bucket)}`, "aria-hidden": "true" }),
-                  h("span", null, link(row.bucket, place("bucket", [row.bucket])), share(row)),
-                ),
-            },
-            { name: t("Objects"), align: "end", cell: (row) => count(row.objects) },
-            { name: t("Versions"), align: "end", from: "wide", cell: (row) => count(row.versions) },
-            { name: t("Current"), align: "end", from: "medium", cell: (row) => sizeCell(row.logical_bytes) },
-            { name: t("Stored"), align: "end", cell: (row) => sizeCell(row.physical_bytes) },
-          ],
-          sorted.slice(0, SHOWN_BUCKETS),
-        ),
+      : table(t("Space by bucket"), columns, sorted.slice(0, SHOWN_BUCKETS)),
     sorted.length > SHOWN_BUCKETS &&
       h("p", null, link(plural(sorted.length, "All {n} bucket", "All {n} buckets"), place("buckets"))),
   );
 }
 
-export async function show(view) {
+export async function show(view, { parameters }) {
   const history = h("section", { class: "history" });
   const needs = h("div");
   const lately = h("div");
@@ -189,8 +232,9 @@ export async function show(view) {
   let leave = null;
   let timer;
   let isOver = false;
-  const drawNeeds = ({ found, info }) => {
-    fill(needs, attentionCard(found));
+  const drawNeeds = (state) => {
+    const { found, info } = state;
+    fill(needs, attentionCard(state, look));
     fill(
       tags,
       info && tag(info.status === "ready" ? t("ready") : t("not ready"), info.status === "ready" ? "good" : "bad"),
@@ -202,17 +246,22 @@ export async function show(view) {
       info && tag(t("version {version}", { version: info.version })),
     );
   };
-  const again = async () => {
-    const state = document.hidden ? null : await findAttention();
+  const look = async () => {
+    const state = await findAttention();
     // A server that does not answer says nothing about what needs attention.
-    if (state?.info) drawNeeds(state);
+    if (state.info && !isOver) drawNeeds(state);
+  };
+  const again = async () => {
+    if (!document.hidden) await look();
     if (!isOver) timer = setTimeout(again, REFRESH);
   };
+  const onPeriod = (period) =>
+    window.history.replaceState(null, "", place("overview", [], { period: period === "hour" ? "" : period }));
   await loadInto(view, async () => {
-    const [state, usage, events, accounts] = await Promise.all([
+    const [state, usage, kept, accounts] = await Promise.all([
       findAttention(),
       api.get("/api/v1/storage/usage"),
-      mayOversee() ? api.get("/api/v1/audit/events", { limit: LATELY }).catch(() => null) : null,
+      api.get("/api/v1/storage/history"),
       mayAdminister() ? api.get("/api/v1/service-accounts") : null,
     ]);
     // The status says what is wrong, if the others were not answered either.
@@ -229,20 +278,16 @@ export async function show(view) {
           link([icon("plug"), t("Connect an application")], place("connect"), { class: "button main" }),
       ],
     });
-    const cli = commands("cairn status", "cairn history --period hour", "cairn storage usage");
+    const cli = commands("cairn status", "cairn history --period day", "cairn storage usage");
     if (isEmpty)
       return [head, state.found.length > 0 && needs, firstSteps(usage.by_bucket, accounts.service_accounts), cli];
-    leave ??= showHistory(history);
-    if (events) fill(lately, latelyCard(events.events));
+    leave ??= showHistory(history, parameters.get("period"), onPeriod);
+    // After the first view: sentences need more words than all else here.
+    import("../lib/lately.js").then(({ showLately }) => isOver || showLately(lately));
     return [
       head,
-      h(
-        "div",
-        { class: events ? "columns" : "columns one" },
-        h("div", null, needs, spaceCard(usage, status, state.buckets, state.history)),
-        events && lately,
-      ),
-      history,
+      h("div", { class: "columns" }, h("div", null, needs), lately),
+      h("div", { class: "columns even" }, spaceCard(usage, status, state.buckets, kept), history),
       cli,
     ];
   });

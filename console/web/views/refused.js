@@ -245,7 +245,7 @@ async function showOne(view, id) {
       [t("Client"), [row.client, row.user_agent && h("div", { class: "muted small" }, row.user_agent)]],
       [t("Time"), timeCell(row.time)],
     ]),
-    h("p", null, link(t("Look for it in the audit trail"), place("audit", [], { request_id: row.request_id }))),
+    h("p", null, link(t("Look for it in the activity"), place("activity", [], { text: row.request_id }))),
     commands(`cairn explain ${quoted(row.request_id)}`),
   );
 }

@@ -1,32 +1,15 @@
-// Webhooks: state, deliveries, test, redelivery, rotation of the secret.
+// Webhooks: a list with their states, and the page of one.
 
 import { api } from "../lib/api.js";
-import { fill, h } from "../lib/dom.js";
-import { describe } from "../lib/errors.js";
+import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { draw, go } from "../lib/navigation.js";
-import { pages } from "../lib/pages.js";
+import { openMenuBelow } from "../lib/menu.js";
+import { draw, go, place } from "../lib/navigation.js";
 import { showSecret } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import {
-  acting,
-  ask,
-  button,
-  commands,
-  confirmed,
-  emptyBox,
-  field,
-  link,
-  loadInto,
-  notice,
-  noticeError,
-  table,
-  tag,
-  tell,
-  timeCell,
-  viewHead,
-} from "../lib/ui.js";
+import { ask, button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { redeliverLost, showWebhook, stateWord, testWebhook, webhookMenu } from "../lib/webhook-page.js";
 
 const TYPES = [
   "object.created",
@@ -38,9 +21,6 @@ const TYPES = [
   "bucket.created",
   "bucket.deleted",
 ];
-
-// The colours of deliveries by status; all others are bad.
-const STATUS_KINDS = { succeeded: "good", pending: "" };
 
 async function create() {
   const target = h("input", { type: "url", required: true, placeholder: "https://example.com/hook" });
@@ -74,123 +54,21 @@ async function create() {
   draw();
 }
 
-async function test(hook) {
-  const shown = h("div", null, h("p", { class: "muted" }, t("Sending…")));
-  const run = api.post(`/api/v1/webhooks/${hook.id}/test`).then(
-    (result) =>
-      fill(
-        shown,
-        h(
-          "p",
-          { class: result.delivered ? "" : "bad" },
-          result.delivered
-            ? t("The test event was delivered (HTTP {status}).", { status: result.http_status })
-            : t("The test event was not delivered."),
-        ),
-        table(
-          t("Steps"),
-          [
-            { name: t("Step"), cell: (step) => step.step },
-            {
-              name: t("Result"),
-              cell: (step) => [step.ok ? t("done") : t("failed"), " ", h("span", { class: "muted" }, step.detail)],
-            },
-            { name: "ms", align: "end", cell: (step) => step.milliseconds },
-          ],
-          result.steps,
-        ),
-      ),
-    (error) => fill(shown, h("p", { class: "bad" }, describe(error))),
+function menuButton(row) {
+  const label = t("More actions");
+  const press = h(
+    "button",
+    { type: "button", class: "icon", "aria-label": label, title: label, "aria-haspopup": "menu" },
+    icon("more"),
   );
-  await Promise.all([run, tell(t("Test of {name}", { name: hook.target_url }), shown)]);
+  press.addEventListener("click", () => openMenuBelow(press, label, webhookMenu(row, draw)));
+  return press;
 }
 
-async function showDeliveries(view, id) {
-  const place = h("div");
-  fill(
-    view,
-    viewHead(t("Deliveries"), { path: link(t("Webhooks"), "#/webhooks"), sign: "send" }),
-    place,
-    commands(`cairn webhook deliveries --webhook ${id}`),
-  );
-  const again = async (row) => {
-    try {
-      await api.post(`/api/v1/webhook-deliveries/${row.id}/redeliver`);
-      notice(t("The event is sent again."));
-      list.reload();
-    } catch (error) {
-      noticeError(error);
-    }
-  };
-  const list = pages(place, {
-    load: async (cursor) => {
-      const page = await api.get("/api/v1/webhook-deliveries", { webhook_id: id, limit: 100, ...(cursor ?? {}) });
-      return {
-        rows: page.deliveries,
-        next: page.next_id ? { after_time: page.next_time, after_id: page.next_id } : null,
-      };
-    },
-    draw: (rows) =>
-      table(
-        t("Deliveries"),
-        [
-          { name: t("Time"), cell: (row) => timeCell(row.timestamp, true) },
-          { name: t("Event"), cell: (row) => h("code", null, row.event_type) },
-          {
-            name: t("Status"),
-            cell: (row) => [
-              tag(t(row.status), STATUS_KINDS[row.status] ?? "bad"),
-              " ",
-              row.http_status,
-              " ",
-              h("span", { class: "muted" }, row.error),
-            ],
-          },
-          { name: t("Attempt"), align: "end", from: "medium", cell: (row) => row.attempt },
-          {
-            name: t("Actions"),
-            head: h("span", { class: "hidden" }, t("Actions")),
-            align: "end",
-            from: "medium",
-            cell: (row) =>
-              mayAdminister() && row.status !== "pending" && button(t("Send again"), () => again(row), "link"),
-          },
-        ],
-        rows,
-      ),
-    empty: () => emptyBox(t("No deliveries yet.")),
-  });
-  await list.ready;
-  return () => list.stop();
-}
-
-export async function show(view, { parts: [id] }) {
-  if (id) return showDeliveries(view, id);
+export async function show(view, { parts: [id], parameters }) {
+  if (id) return showWebhook(view, id, parameters);
   await loadInto(view, async () => {
     const { webhooks } = await api.get("/api/v1/webhooks");
-    const act = (task) => acting(task, draw);
-    const path = (hook, ...rest) => ["/api/v1/webhooks", hook.id, ...rest].join("/");
-    const rotate = (hook) =>
-      act(async () => {
-        if (
-          !(await confirmed({
-            title: t("New signing secret"),
-            text: t("The old secret is valid for another day."),
-            action: t("Create secret"),
-          }))
-        )
-          return;
-        await showSecret(
-          t("Signing secret"),
-          t("Secret"),
-          (await api.post(path(hook, "rotate-secret"), {})).signing_secret,
-        );
-      });
-    const sendLost = (hook) =>
-      act(async () => {
-        const { queued } = await api.post(path(hook, "redeliver"), { since: hook.health.lost_since });
-        notice(plural(queued, "{n} event is sent again.", "{n} events are sent again."));
-      });
     const rows = table(
       t("Webhooks"),
       [
@@ -198,7 +76,7 @@ export async function show(view, { parts: [id] }) {
           name: t("Address"),
           kind: "wide",
           cell: (row) => [
-            h("code", { class: "key" }, row.target_url),
+            link(h("code", { class: "key" }, row.target_url), place("webhooks", [row.id])),
             h(
               "div",
               { class: "muted small" },
@@ -212,7 +90,7 @@ export async function show(view, { parts: [id] }) {
           name: t("State"),
           cell: (row) => [
             tag(
-              row.enabled ? t(row.health.state) : t("off"),
+              row.enabled ? stateWord(row.health.state) : t("off"),
               row.enabled && row.health.state === "ok" ? "good" : "warn",
             ),
             row.health.lost > 0 && [
@@ -233,30 +111,15 @@ export async function show(view, { parts: [id] }) {
             h(
               "div",
               { class: "row-actions" },
-              button(t("Deliveries"), () => go("webhooks", [row.id]), "link"),
+              button(t("Deliveries"), () => go("webhooks", [row.id])),
               mayAdminister() && [
-                row.health.lost > 0 && row.enabled && button(t("Send lost events again"), sendLost(row), "link"),
-                button(t("Test"), () => test(row), "link"),
-                button(t("New secret"), rotate(row), "link"),
-                button(
-                  row.enabled ? t("Turn off") : t("Turn on"),
-                  act(() => api.put(path(row, "status"), { enabled: !row.enabled })),
-                  "link",
-                ),
-                button(
-                  t("Delete"),
-                  act(async () => {
-                    if (
-                      await confirmed({
-                        title: t("Delete webhook"),
-                        text: t("Deliveries that wait are dropped."),
-                        action: t("Delete webhook"),
-                      })
-                    )
-                      await api.remove(path(row));
-                  }),
-                  "link danger",
-                ),
+                row.health.lost > 0 &&
+                  row.enabled &&
+                  button(plural(row.health.lost, "Redeliver {n} lost", "Redeliver {n} lost"), () =>
+                    redeliverLost(row, draw),
+                  ),
+                button(t("Test"), () => testWebhook(row)),
+                menuButton(row),
               ],
             ),
         },

@@ -66,7 +66,7 @@ def test_german(page: Page):
         page.run("async () => { document.querySelector('details.user').open = true; }")
         page.choose("Language", "de")
         page.see("Abmelden")
-        page.load("#/audit")
+        page.load("#/activity")
         page.settled()
         assert page.run("async () => document.documentElement.lang") == "de"
         for view in VIEWS:

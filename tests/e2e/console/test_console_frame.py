@@ -50,7 +50,7 @@ def test_keys_go_to_places_and_are_listed(page: Page, bucket: str):
     page.wait("async () => location.hash === '#/buckets'")
     page.settled()
     page.press("g", "a")
-    page.wait("async () => location.hash === '#/events'")
+    page.wait("async () => location.hash === '#/activity'")
     page.settled()
     page.press("?")
     page.see("Move between rows")

@@ -89,7 +89,7 @@ def test_upload_survives_a_kill_of_the_server(page: Page, store: Cairn, bucket: 
     until(lambda: parts(store, bucket) > 2 * (8 << 20), "two parts")
     store.kill()
     page.see("Waiting to try again…")
-    page.go("events")
+    page.go("activity")
     slow(page, is_slow=False)
     start_with_console(store)
     kept = parts(store, bucket)

@@ -132,7 +132,7 @@ def test_lost_events_are_shown_with_the_way_back(page: Page, console_store: Cair
     page.go("webhooks")
     page.see("3 events lost")
     page.see(command)
-    page.click("Send lost events again")
+    page.click("Redeliver 3 lost")
     page.see("0 events are sent again.")
     page.load("#/overview")
     page.settled()
@@ -146,7 +146,7 @@ def test_damage_is_shown_in_the_overview(page: Page):
     page.go("overview")
     page.see("Stored data failed its check.")
     page.click("Show the damaged objects")
-    page.wait("async () => location.hash.includes('operation=storage.damage')")
+    page.wait("async () => location.hash.includes('show=damage')")
     page.load("#/overview")
     page.settled()
 

@@ -1,0 +1,225 @@
+// Activity: what happened to objects, settings and rights, the newest first, with filters that are in the URL.
+
+import { activityList, readNames } from "../lib/activity-list.js";
+import { debounce, fill, h } from "../lib/dom.js";
+import { icon } from "../lib/icons.js";
+import { place } from "../lib/navigation.js";
+import { mayOversee } from "../lib/session.js";
+import { plural, t } from "../lib/text.js";
+import { bar, button, commands, field, quoted, searchField, select, viewHead } from "../lib/ui.js";
+
+const DAY = 86_400_000;
+const NAMES = ["show", "text", "range", "since", "until", "principal", "bucket", "open", "live"];
+
+function shows() {
+  const all = [
+    ["all", t("Everything")],
+    ["deletions", t("Deletions")],
+  ];
+  if (!mayOversee()) return all;
+  return [
+    ...all,
+    ["refused", t("Refused")],
+    ["sign-ins", t("Sign-ins")],
+    ["sharing", t("Sharing")],
+    ["rights", t("Rights and keys")],
+    ["settings", t("Settings")],
+    ["damage", t("Damage and repair")],
+  ];
+}
+
+// The times of a preset, as the clock of the user has its days.
+function timesOf({ range, since, until }) {
+  const midnight = new Date();
+  midnight.setHours(0, 0, 0, 0);
+  const at = (milliseconds) => new Date(milliseconds).toISOString();
+  const found = {
+    today: () => ({ since: at(midnight) }),
+    yesterday: () => ({ since: at(new Date(midnight).setDate(midnight.getDate() - 1)), until: at(midnight) }),
+    "7d": () => ({ since: at(Date.now() - 7 * DAY) }),
+    "30d": () => ({ since: at(Date.now() - 30 * DAY) }),
+  }[range];
+  return found ? found() : { since, until };
+}
+
+// A time as a field of the browser has it.
+function local(text) {
+  const time = new Date(text);
+  if (!text || Number.isNaN(time.getTime())) return "";
+  return new Date(time - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+const isTime = (text) => text && !Number.isNaN(Date.parse(text));
+
+function readState(parameters) {
+  const state = Object.fromEntries(NAMES.map((name) => [name, parameters.get(name) ?? ""]));
+  if (!shows().some(([name]) => name === state.show)) state.show = "all";
+  for (const name of ["since", "until"]) if (!isTime(state[name])) state[name] = "";
+  if (state.since || state.until) state.range = "own";
+  return state;
+}
+
+function suggesting(name, label, value, options) {
+  const list = h(
+    "datalist",
+    { id: `known-${name}` },
+    options.map((option) => h("option", { value: option })),
+  );
+  const input = h("input", {
+    type: "search",
+    class: "filter",
+    name,
+    list: list.id,
+    placeholder: label,
+    "aria-label": label,
+    spellcheck: "false",
+    autocomplete: "off",
+    value,
+  });
+  return [input, list];
+}
+
+function rangeControl(state, changed) {
+  const range = select(
+    [
+      ["", t("Any time")],
+      ["today", t("Today")],
+      ["yesterday", t("Yesterday")],
+      ["7d", t("Last 7 days")],
+      ["30d", t("Last 30 days")],
+      ["own", t("From … to …")],
+    ],
+    state.range,
+  );
+  range.setAttribute("aria-label", t("Time"));
+  const moment = (name) => {
+    const input = h("input", { type: "datetime-local", value: local(state[name]) });
+    input.addEventListener("change", () => {
+      state[name] = input.value ? new Date(input.value).toISOString() : "";
+      changed();
+    });
+    return input;
+  };
+  const own = h("div", { class: "moments" });
+  const drawOwn = () =>
+    fill(own, state.range === "own" && [field(t("From"), moment("since")), field(t("To"), moment("until"))]);
+  range.addEventListener("change", () => {
+    state.range = range.value;
+    if (state.range !== "own") state.since = state.until = "";
+    drawOwn();
+    changed();
+  });
+  drawOwn();
+  return { range, own };
+}
+
+export async function show(view, { parameters }) {
+  const state = readState(parameters);
+  const names = await readNames();
+  const text = h("input", {
+    type: "search",
+    value: state.text,
+    maxlength: "256",
+    spellcheck: "false",
+    placeholder: t("Name, key, address or request id"),
+    "aria-label": t("Text anywhere"),
+  });
+  const people = [...names.ids.keys()].map((name) => `account:${name}`);
+  const [principal, knownPeople] = suggesting("principal", t("Anybody"), state.principal, [
+    "root",
+    "system",
+    ...people,
+  ]);
+  const [bucket, knownBuckets] = suggesting("bucket", t("All buckets"), state.bucket, [...names.buckets]);
+  const total = h("span", { class: "muted small", role: "status" });
+  const chips = h("div", { class: "show", role: "group", "aria-label": t("Show") });
+  const live = button([icon("pulse"), t("Follow live")], () => {
+    state.live = state.live ? "" : "1";
+    live.setAttribute("aria-pressed", String(Boolean(state.live)));
+    list.follow(Boolean(state.live));
+    remember();
+  });
+  live.setAttribute("aria-pressed", String(Boolean(state.live)));
+  const box = h("div");
+
+  function remember() {
+    const shown = { ...state, show: state.show === "all" ? "" : state.show };
+    if (state.range === "own") shown.range = "";
+    history.replaceState(null, "", place("activity", [], shown));
+  }
+  const changed = () => {
+    state.open = "";
+    remember();
+    list.reload();
+  };
+  const list = activityList(
+    box,
+    () => ({
+      show: state.show,
+      text: state.text,
+      principal: state.principal,
+      bucket: state.bucket,
+      ...timesOf(state),
+    }),
+    {
+      names,
+      opened: state.open,
+      onOpen: (key) => {
+        state.open = key;
+        remember();
+      },
+      onCount: (number, isOver) =>
+        fill(total, isOver ? plural(number, "{n} found", "{n} found") : t("the newest {n}", { n: list.count(number) })),
+    },
+  );
+  const drawChips = () =>
+    fill(
+      chips,
+      shows().map(([name, label]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            "aria-pressed": String(name === state.show),
+            onclick: () => {
+              state.show = name;
+              for (const one of chips.children) one.setAttribute("aria-pressed", String(one.dataset.show === name));
+              changed();
+            },
+            "data-show": name,
+          },
+          label,
+        ),
+      ),
+    );
+  drawChips();
+  const typed = debounce(250, () => {
+    Object.assign(state, {
+      text: text.value.trim(),
+      principal: principal.value.trim(),
+      bucket: bucket.value.trim(),
+    });
+    changed();
+  });
+  for (const input of [text, principal, bucket]) input.addEventListener("input", typed);
+  const { range, own } = rangeControl(state, changed);
+  fill(
+    view,
+    viewHead(t("Activity"), {
+      note: t("What happened to objects, settings and rights."),
+      actions: [live],
+    }),
+    bar(searchField(text), range, principal, knownPeople, bucket, knownBuckets, h("div", { class: "end" }, total)),
+    own,
+    chips,
+    box,
+    commands(
+      `cairn event list --since 1d${state.text ? ` --contains ${quoted(state.text)}` : ""}`,
+      ...(mayOversee() ? [`cairn audit list --since 1d${state.text ? ` --contains ${quoted(state.text)}` : ""}`] : []),
+    ),
+  );
+  await list.reload();
+  list.follow(Boolean(state.live));
+  return () => list.stop();
+}
