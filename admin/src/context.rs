@@ -11,7 +11,7 @@ use cairn_observe::{AuditLog, RefusedRequests, RefusingSetting};
 use cairn_sharing::{Links, ListenerUrl, PublicLinks};
 use cairn_webhooks::Webhooks;
 
-use crate::access::{ManagementCredentials, Sessions};
+use crate::access::{ManagementCredentials, PersonSignIns, Sessions};
 use crate::archives::Archives;
 use crate::error::AdminError;
 use crate::health::Readiness;
@@ -78,6 +78,8 @@ pub struct AdminContext {
     /// The sessions of the console. With them, this is the plane of the console: callers have sessions in place of
     /// credentials, and only the routes below `/api/v1` and those of the console itself exist.
     pub sessions: Option<Sessions>,
+    /// Sign-ins of people, if the configuration names a provider. Of the console only.
+    pub sign_ins: Option<PersonSignIns>,
     /// The running verifications. Shared by all executors.
     pub verifications: Verifications,
     /// The runs that import versions. Shared by all executors.

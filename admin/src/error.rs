@@ -55,6 +55,8 @@ error_table! {
         "a page of another site sent this request with the stored root credential; pages must send a management token";
     /// The console's listener got no valid session, or a wrong login: which.
     NoSession(message: &'static str) => S::UNAUTHORIZED, "UNAUTHENTICATED", *message;
+    /// The provider cannot sign anybody in now: why.
+    SignInUnavailable(message: String) => S::SERVICE_UNAVAILABLE, "SIGN_IN_UNAVAILABLE", message;
     /// The request did not come from a page of the console.
     NotOfConsole => S::FORBIDDEN, "FORBIDDEN", "this request did not come from a page of the console";
     /// The request is invalid: a status of class 4xx, and what is wrong.

@@ -31,7 +31,7 @@ mod service;
 mod verification;
 mod waits;
 
-pub use access::{ManagementCredentials, SessionOptions, Sessions};
+pub use access::{ManagementCredentials, PersonSignIns, SessionOptions, Sessions};
 pub use archives::Archives;
 pub use context::{AdminContext, Capabilities, OpenStore, S3Endpoint, SettingValues};
 pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};

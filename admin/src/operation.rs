@@ -9,6 +9,8 @@ use http::Method;
 pub(crate) enum Access {
     /// Everyone, without a credential (specification, "Unauthenticated").
     Public,
+    /// Everyone, also where another site sends a browser: the provider of sign-ins.
+    Redirected,
     /// Clients with the scrape token only (specification, "Metrics").
     Scraper,
     /// Callers with one of these roles.

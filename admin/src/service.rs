@@ -15,7 +15,7 @@ use http::{Method, StatusCode};
 
 use crate::access::{
     AuditContext, AuthenticationKind, Caller, NO_SESSION, check_root_attempts, delay_failure,
-    has_basic_credential, is_cross_site, is_of_console, is_wanted_read,
+    has_basic_credential, is_cross_site, is_navigation, is_of_console, is_wanted_read,
 };
 use crate::call::Call;
 use crate::context::AdminContext;
@@ -80,7 +80,11 @@ impl AdminService {
         let Incoming { head, client, body, .. } = incoming;
         let is_change = !matches!(*head.method(), Method::GET | Method::HEAD);
         // A browser sends the cookie for pages on other ports of the same host, too.
-        let is_wanted = if is_change { is_of_console(head) } else { is_wanted_read(head) };
+        let is_wanted = match route.operation.access {
+            Access::Redirected => is_navigation(head),
+            _ if is_change => is_of_console(head),
+            _ => is_wanted_read(head),
+        };
         if self.surface() == Surface::Console && !is_wanted {
             let operation = route.operation.name;
             let audit = AuditContext { operation, segments, caller: None, request_id, client };
@@ -129,7 +133,7 @@ impl AdminService {
                 .ok_or(AdminError::NoSession(NO_SESSION));
         }
         match operation.access {
-            Access::Public => Ok(None),
+            Access::Public | Access::Redirected => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
             Access::Scraper => Err(AdminError::NotScraper(credentials.scrape_token.is_some())),
             Access::Roles(_) => {

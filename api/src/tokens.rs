@@ -9,7 +9,7 @@ text! {
     /// Returned only once.
     TokenText("pattern" = "^cairn_mt_[A-Za-z0-9_-]{43}$");
     /// How a caller authenticated.
-    AuthenticationKind("enum" = ["token", "basic"]);
+    AuthenticationKind("enum" = ["token", "basic", "openid"]);
 }
 
 /// A management token, without the token itself.

@@ -15,8 +15,8 @@ use crate::hosts::{ConsoleHosts, content_security_policy};
 /// Route patterns of what this crate serves itself, for the request log.
 const PAGE_ROUTE: &str = "/";
 const ASSET_ROUTE: &str = "/assets/{file}";
-/// The path of the login, which the management plane serves.
-const LOGIN_ROUTE: &str = "/session";
+/// The paths of logins, which the management plane serves.
+const LOGIN_ROUTES: [&str; 3] = ["/session", "/sign-in", "/sign-in/callback"];
 /// The operation of these routes.
 const OPERATION: &str = "get_console";
 
@@ -126,7 +126,7 @@ impl Service for ConsoleService {
     fn is_unsigned(&self, request: &Request) -> bool {
         let path = request.head.path();
         self.administration.as_ref().is_none_or(|administration| {
-            is_for_visitors(path) || path == LOGIN_ROUTE || administration.files.find(path).is_some()
+            is_for_visitors(path) || LOGIN_ROUTES.contains(&path) || administration.files.find(path).is_some()
         })
     }
 

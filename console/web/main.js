@@ -6,6 +6,8 @@ import { describe } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
 import { draw, drawWith, place } from "./lib/navigation.js";
 import { session, setSession } from "./lib/session.js";
+import { draw, drawWith } from "./lib/navigation.js";
+import { returnToPlace, session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton } from "./lib/ui.js";
 
@@ -144,7 +146,13 @@ async function drawView() {
   if (number > 1 && wasHere && isFocusFree()) title?.focus({ preventScroll: true });
 }
 
-function loginForm(isAgain) {
+// How people sign in through a provider; null if with tokens only, which is all that the first page then loads.
+async function readProvider() {
+  const found = await api.get("/sign-in", {}, { isLogin: true }).catch(() => null);
+  return found && (await import("./lib/people.js")).signInWith(found);
+}
+
+function loginForm(isAgain, provider) {
   const token = h("input", { type: "password", name: "token", autocomplete: "current-password", spellcheck: "false" });
   const key = h("input", { type: "text", name: "username", autocomplete: "username", spellcheck: "false" });
   const secret = h("input", { type: "password", name: "password", autocomplete: "current-password" });
@@ -157,6 +165,7 @@ function loginForm(isAgain) {
   );
   const content = [
     isAgain && h("p", null, t("Your session has ended. Sign in to continue where you were.")),
+    isAgain && provider?.inTab(),
     field(t("Token"), token, t("The system token, or a management token. serve --dev prints one.")),
     rootPart,
   ];
@@ -175,10 +184,22 @@ const interrupted = [];
 function signInAgain() {
   if (!session) return new Promise((resolve) => interrupted.push(resolve));
   signingIn ??= (async () => {
-    for (;;) {
-      const { content, login } = loginForm(true);
+    const provider = await readProvider();
+    // A person may have signed in in another tab.
+    let isBack = false;
+    const look = async () => {
+      const found = await api.get("/session", {}, { isLogin: true }).catch(() => null);
+      if (!found) return;
+      setSession(found);
+      isBack = true;
+      document.querySelector("dialog[open] form [name=token]")?.closest("dialog").close();
+    };
+    if (provider) addEventListener("focus", look);
+    while (!isBack) {
+      const { content, login } = loginForm(true, provider);
       if (await ask({ title: t("Sign in"), content, action: t("Sign in"), submit: login })) break;
     }
+    removeEventListener("focus", look);
     signingIn = null;
     // Another principal may have signed in.
     drawFrame();
@@ -187,10 +208,13 @@ function signInAgain() {
   return signingIn;
 }
 
-function drawLogin() {
+async function drawLogin() {
+  const provider = await readProvider();
+  const failure = provider?.failure();
   const { content, login } = loginForm(false);
   const problem = h("div", { role: "alert" });
-  const submit = h("button", { type: "submit", class: "main" }, t("Sign in"));
+  const show = (text) => fill(problem, text && h("p", { class: "bad" }, text));
+  const submit = h("button", { type: "submit", class: provider ? "" : "main" }, t("Sign in"));
   const form = h(
     "form",
     {
@@ -201,21 +225,23 @@ function drawLogin() {
           await login();
           await start();
         } catch (error) {
-          fill(problem, h("p", { class: "bad" }, describe(error)));
+          show(describe(error));
         } finally {
           submit.disabled = false;
         }
       },
     },
     h("h1", null, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
+    provider && [problem, provider.part((error) => show(describe(error)))],
     content,
-    problem,
+    provider ? null : problem,
     submit,
   );
   fill(document.body, h("main", { class: "login", id: "main" }, form), notices());
   performance.mark("shown");
   document.title = `${t("Sign in")} · Cairn`;
-  form.querySelector("input").focus();
+  show(failure);
+  form.querySelector(provider ? ".provider button" : "input").focus();
 }
 
 async function signOut() {
@@ -231,7 +257,8 @@ async function signOut() {
     }
   }
   leaveView();
-  return drawLogin();
+  await drawLogin();
+  if (ended?.sign_out_url) (await import("./lib/people.js")).offerSignOut(ended.sign_out_url);
 }
 
 async function start() {
@@ -276,7 +303,9 @@ async function boot() {
       ),
     );
   }
-  return session ? start() : drawLogin();
+  if (!session) return drawLogin();
+  returnToPlace();
+  return start();
 }
 
 drawWith(drawView);

@@ -469,3 +469,57 @@ fn dev_refuses_a_certificate_without_its_key() {
     assert!(refusal.contains("SERVICE_TLS_KEY is not"), "{refusal}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is created");
 }
+
+/// What sign-in for people needs.
+const OPENID: [(&str, &str); 4] = [
+    ("SERVICE_CONSOLE_OPENID_ISSUER", "https://provider.example/realm"),
+    ("SERVICE_CONSOLE_OPENID_CLIENT_ID", "cairn"),
+    ("SERVICE_CONSOLE_OPENID_CONSOLE_URL", "http://127.0.0.1:7602"),
+    ("SERVICE_CONSOLE_OPENID_AUDITORS", "audit,readers"),
+];
+
+#[test]
+fn sign_in_for_people_is_off_unless_it_is_complete() {
+    assert!(load(&production(&[])).unwrap().console.openid.is_none());
+    let of = |more: &[(&str, &str)]| load(&production(&[&OPENID, more].concat()));
+    let openid = of(&[]).unwrap().console.openid.unwrap();
+    assert_eq!(openid.redirect_uri(), "http://127.0.0.1:7602/sign-in/callback");
+    assert_eq!((openid.scopes.as_str(), openid.role_claim.as_str()), ("openid profile email", "groups"));
+    assert_eq!(openid.roles.auditors, ["audit", "readers"]);
+    let file = "[console.openid]\nissuer = \"https://provider.example\"\nclient_id = \"cairn\"\nclient_secret = \"hidden-secret\"\n\
+                console_url = \"https://localhost\"\nsystem_admins = [\"cn=admins,dc=example\"]\n";
+    let settings = load_file(file, &production(&[])).unwrap();
+    assert!(!format!("{settings:?}").contains("hidden-secret"));
+    let openid = settings.console.openid.unwrap();
+    assert_eq!(openid.roles.system_admins, ["cn=admins,dc=example"]);
+    assert_eq!(openid.client_secret.as_ref().map(|secret| secret.as_str()), Some("hidden-secret"));
+
+    for (name, _) in OPENID {
+        let without: Vec<_> = OPENID.into_iter().filter(|(other, _)| *other != name).collect();
+        let refusal = load(&production(&without)).unwrap_err();
+        assert!(refusal.contains(name), "{name}: {refusal}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("ca.pem");
+    std::fs::write(&other, "none").unwrap();
+    for (name, bad, reason) in [
+        ("ISSUER", "http://provider.example", "https URL"),
+        ("ISSUER", "https://provider.example?a", "without query"),
+        ("CONSOLE_URL", "http://10.0.0.1", "https URL"),
+        ("CONSOLE_URL", "https://console.example/x", "without a path"),
+        ("CONSOLE_URL", "https://console.example", "SERVICE_CONSOLE_HOSTS"),
+        ("SCOPES", "profile", "openid"),
+        ("SYSTEM_ADMINS", "readers", "SERVICE_CONSOLE_OPENID_AUDITORS contain the same value"),
+        ("CA_FILE", "/nowhere", "cannot be read"),
+        ("CA_FILE", other.to_str().unwrap(), "contains no certificate"),
+        ("NAME", &"x".repeat(65), "at most 64 bytes"),
+    ] {
+        let variable = format!("SERVICE_CONSOLE_OPENID_{name}");
+        let refusal = of(&[(&variable, bad)]).unwrap_err();
+        assert!(refusal.contains(reason) && refusal.contains(&variable), "{variable}: {refusal}");
+    }
+    let named = [("SERVICE_CONSOLE_HOSTS", "console.example")];
+    let url = ("SERVICE_CONSOLE_OPENID_CONSOLE_URL", "https://console.example:8443/");
+    let openid = of(&[named[0], url]).unwrap().console.openid.unwrap();
+    assert_eq!(openid.console_url, "https://console.example:8443");
+}

@@ -60,20 +60,26 @@ def virtual_environment(name: str, link: Path, *requirements: Path) -> None:
 
 
 def javascript() -> None:
-    """The AWS SDK and MinIO's client for JavaScript, axe-core (accessibility) and Biome, as the lock file says."""
-    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript, axe-core and Biome")
+    """The AWS SDK and MinIO's client for JavaScript, axe-core (accessibility), Biome, and an OpenID provider."""
+    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript, axe-core, Biome and the OpenID provider")
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").split(".")[0]) < 20:
         raise Missing(f"Node.js 20 or later is needed, this is {version}")
-    sources = [CLIENTS / "javascript" / name for name in ("package.json", "package-lock.json")]
+    npm_packages("javascript", version)
+    npm_packages("openid-provider", version)
+
+
+def npm_packages(name: str, version: str) -> None:
+    """Installs the packages of a lock file."""
+    sources = [CLIENTS / name / file for file in ("package.json", "package-lock.json")]
 
     def build(folder: Path) -> None:
         for source in sources:
             shutil.copy(source, folder)
         run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", cwd=folder)
 
-    made = cache.entry("javascript", cache.key_of(*sources, version), build)
-    cache.place_link(CLIENTS / "javascript/node_modules", made / "node_modules")
+    made = cache.entry(name, cache.key_of(*sources, version), build)
+    cache.place_link(CLIENTS / name / "node_modules", made / "node_modules")
 
 
 def go() -> None:

@@ -14,7 +14,7 @@ LAYERS = [
     {"cairn-server"},
     {"cairn-console"},
     {"cairn-s3", "cairn-admin"},
-    {"cairn-sharing", "cairn-webhooks"},
+    {"cairn-openid", "cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-api", "cairn-engine", "cairn-net", "cairn-tables"},
     {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb"},

@@ -82,6 +82,9 @@ LAYERS: dict[str, list[set[str]]] = {
         {"public"},
         {"fuzz"},
     ],
+    "openid": [
+        {"limits", "text"}, {"error"}, {"settings"}, {"token"}, {"pending", "person", "tasks"}, {"provider"}, {"sign_ins"},
+    ],
     "webhooks": [
         {"limits"},
         {"schema"},

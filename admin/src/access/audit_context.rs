@@ -134,7 +134,7 @@ impl AuditContext<'_> {
         log.offer(Source::Client(self.client), self.detailed_record(AuditResult::Denied, detail));
     }
 
-    /// Returns a record with a detail, and with the id of the management token if the caller used one.
+    /// Returns a record with a detail, and with the id of the management token or the subject of the person.
     fn detailed_record(&self, result: AuditResult, detail: &str) -> AuditRecord {
         let credential = self.credential();
         let parts = [detail, &credential].into_iter().filter(|part| !part.is_empty());
@@ -142,10 +142,9 @@ impl AuditContext<'_> {
         AuditRecord { detail, ..self.record(result) }
     }
 
-    /// Describes the management token that the caller used; empty for root and the system token.
+    /// Describes the management token or the person; empty for root and the system token.
     fn credential(&self) -> String {
-        let token = self.caller.and_then(|caller| caller.token);
-        token.map(|id| format!("token {id}")).unwrap_or_default()
+        self.caller.map(Caller::audited).unwrap_or_default()
     }
 
     fn record(&self, result: AuditResult) -> AuditRecord {

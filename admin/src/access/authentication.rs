@@ -2,14 +2,19 @@
 //!
 //! Tokens are the system token, the management tokens of the directory, and the scrape token of `/metrics`.
 //!
+//! People whom an OpenID provider has identified are callers, too.
+//!
 //! Secrets are compared in constant time. A name and its secret are always both compared. No error says why a
 //! credential was refused.
+
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_http1::RequestHead;
 use cairn_identity::Role;
 use cairn_identity::directory::{Directory, TokenId};
+use cairn_openid::Person;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -20,6 +25,7 @@ use crate::error::AdminError;
 pub(crate) enum AuthenticationKind {
     Token,
     Basic,
+    OpenId,
 }
 
 impl AuthenticationKind {
@@ -27,6 +33,7 @@ impl AuthenticationKind {
         match self {
             Self::Token => "token",
             Self::Basic => "basic",
+            Self::OpenId => "openid",
         }
     }
 }
@@ -39,13 +46,47 @@ pub(crate) struct Caller {
     pub(crate) principal: String,
     /// The management token that was used. The names of tokens are not unique.
     pub(crate) token: Option<TokenId>,
+    /// Who a person is to the provider. The names of people are not unique.
+    pub(crate) subject: Option<Arc<str>>,
     pub(crate) authentication: AuthenticationKind,
 }
 
 impl Caller {
+    /// Returns the caller that a person is.
+    pub(crate) fn of_person(person: &Person) -> Self {
+        Self {
+            role: person.role,
+            principal: format!("person:{}", person.name),
+            token: None,
+            subject: Some(person.subject.as_str().into()),
+            authentication: AuthenticationKind::OpenId,
+        }
+    }
+
     /// Returns a name of the credential that no other one has.
     pub(crate) fn credential(&self) -> String {
-        self.token.map_or_else(|| self.principal.clone(), |token| token.to_string())
+        match (self.token, &self.subject) {
+            (Some(token), _) => token.to_string(),
+            (None, Some(subject)) => format!("person:{subject}"),
+            (None, None) => self.principal.clone(),
+        }
+    }
+
+    /// Returns what identifies the credential or the person. The names of tokens and of people are not unique.
+    pub(crate) fn identity(&self) -> (&str, Option<TokenId>, Option<&str>) {
+        match &self.subject {
+            Some(subject) => ("", None, Some(subject)),
+            None => (&self.principal, self.token, None),
+        }
+    }
+
+    /// Describes the management token or the person for the audit trail; empty for root and the system token.
+    pub(crate) fn audited(&self) -> String {
+        match (self.token, &self.subject) {
+            (Some(token), _) => format!("token {token}"),
+            (None, Some(subject)) => format!("subject {subject}"),
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -104,6 +145,7 @@ impl ManagementCredentials {
             role: Role::SystemAdmin,
             principal: ROOT_PRINCIPAL.to_owned(),
             token: None,
+            subject: None,
             authentication: AuthenticationKind::Basic,
         };
         (name_is_right & secret_is_right).then_some(caller)
@@ -122,6 +164,7 @@ impl ManagementCredentials {
             role: Role::SystemAdmin,
             principal: SYSTEM_PRINCIPAL.to_owned(),
             token: None,
+            subject: None,
             authentication: AuthenticationKind::Token,
         };
         matches_secret(token.as_bytes(), &self.system_token).then_some(caller)
@@ -160,6 +203,7 @@ fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
         role: found.role,
         principal: format!("token:{}", found.name),
         token: Some(found.id),
+        subject: None,
         authentication: AuthenticationKind::Token,
     })
 }

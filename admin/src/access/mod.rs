@@ -4,6 +4,7 @@ mod audit_context;
 mod authentication;
 mod session_cookies;
 mod sessions;
+mod sign_in;
 mod throttling;
 
 pub(crate) use audit_context::{AuditContext, ReadAudit};
@@ -13,4 +14,6 @@ pub(crate) use sessions::{
     ListedSession, NO_SESSION, SessionId, SessionSource, is_of_console, is_wanted_read,
 };
 pub use sessions::{SessionOptions, Sessions};
+pub use sign_in::PersonSignIns;
+pub(crate) use sign_in::is_navigation;
 pub(crate) use throttling::{check_root_attempts, delay_failure};

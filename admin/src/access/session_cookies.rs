@@ -16,6 +16,8 @@ pub(super) struct SessionCookies {
     secure: String,
     /// The cookie of sessions without TLS.
     plain: String,
+    /// With which requests browsers send them: the value of `SameSite`.
+    same_site: &'static str,
     /// Whether the console speaks TLS itself.
     is_secure: bool,
     /// Host names for which a proxy speaks TLS.
@@ -23,13 +25,28 @@ pub(super) struct SessionCookies {
 }
 
 impl SessionCookies {
-    /// Names the cookies of a store.
-    pub(super) fn new(store_id: &str, is_secure: bool, secure_hosts: Vec<String>) -> Self {
+    /// Names the cookies of sessions of a store. Browsers never send them with requests that other sites begin.
+    pub(super) fn of_sessions(store_id: &str, is_secure: bool, secure_hosts: Vec<String>) -> Self {
+        Self::named("session", "Strict", store_id, is_secure, secure_hosts)
+    }
+
+    /// Names the cookies of sign-ins of a store. Browsers send them when the provider sends them back, as a navigation.
+    pub(super) fn of_sign_ins(store_id: &str, is_secure: bool, secure_hosts: Vec<String>) -> Self {
+        Self::named("sign-in", "Lax", store_id, is_secure, secure_hosts)
+    }
+
+    fn named(
+        kind: &str,
+        same_site: &'static str,
+        store_id: &str,
+        is_secure: bool,
+        secure_hosts: Vec<String>,
+    ) -> Self {
         const STORE_ID_CHARACTERS: usize = 8;
         let store: String = store_id.chars().take(STORE_ID_CHARACTERS).collect();
-        let plain = format!("cairn-session-{store}");
+        let plain = format!("cairn-{kind}-{store}");
         let secure = format!("{SECURE_PREFIX}{plain}");
-        Self { secure, plain, is_secure, secure_hosts }
+        Self { secure, plain, same_site, is_secure, secure_hosts }
     }
 
     /// Returns whether a request has a cookie, valid or not.
@@ -49,7 +66,7 @@ impl SessionCookies {
 
     /// Returns the header that sets the cookie of the browser that sent this login.
     pub(super) fn set(&self, head: &RequestHead, value: &str, age: Duration) -> String {
-        set_cookie(self.of_login(head), value, age)
+        self.set_cookie(self.of_login(head), value, age)
     }
 
     /// Returns the headers that remove the cookies of a request.
@@ -58,7 +75,7 @@ impl SessionCookies {
         if names.is_empty() {
             names.push(self.of_login(head));
         }
-        names.into_iter().map(|name| set_cookie(name, "", Duration::ZERO)).collect()
+        names.into_iter().map(|name| self.set_cookie(name, "", Duration::ZERO)).collect()
     }
 
     /// Returns the names of the cookies that a request has, the one of TLS first. Where the configuration says that browsers use
@@ -67,6 +84,13 @@ impl SessionCookies {
         let plain = Some(&self.plain).filter(|_| !self.is_secure_host(head));
         let names = std::iter::once(&self.secure).chain(plain).map(String::as_str);
         names.filter(move |name| cookies(head).any(|(sent, _)| sent == *name))
+    }
+
+    /// Returns the value of a `Set-Cookie` header.
+    fn set_cookie(&self, name: &str, value: &str, age: Duration) -> String {
+        let secure = if name.starts_with(SECURE_PREFIX) { "; Secure" } else { "" };
+        let (seconds, same_site) = (age.as_secs(), self.same_site);
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}")
     }
 
     /// Returns whether browsers reach the host of a request through TLS, by the configuration.
@@ -102,13 +126,6 @@ fn single<'h>(head: &'h RequestHead, name: &str) -> Option<&'h str> {
     values.next().filter(|_| values.next().is_none())
 }
 
-/// Returns the value of a `Set-Cookie` header.
-fn set_cookie(name: &str, value: &str, age: Duration) -> String {
-    let secure = if name.starts_with(SECURE_PREFIX) { "; Secure" } else { "" };
-    let seconds = age.as_secs();
-    format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,7 +135,15 @@ mod tests {
     const SECURE: &str = "__Host-cairn-session-01234567";
 
     fn made(is_secure: bool) -> SessionCookies {
-        SessionCookies::new("0123456789abcdef", is_secure, vec!["console.example".to_owned()])
+        SessionCookies::of_sessions("0123456789abcdef", is_secure, vec!["console.example".to_owned()])
+    }
+
+    /// The provider's page is another site, so a strict cookie would be missing.
+    #[test]
+    fn cookies_of_sign_ins_are_sent_with_navigations_from_elsewhere() {
+        let cookies = SessionCookies::of_sign_ins("0123456789abcdef", true, Vec::new());
+        let expected = "__Host-cairn-sign-in-01234567=id; Path=/; Max-Age=5; HttpOnly; SameSite=Lax; Secure";
+        assert_eq!(cookies.set(&head(""), "id", Duration::from_secs(5)), expected);
     }
 
     fn head_of(host: &str, fields: &str) -> RequestHead {

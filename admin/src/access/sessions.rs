@@ -1,6 +1,6 @@
 //! Sessions of the console: a cookie in place of a credential.
 //!
-//! A browser logs in once with a token or the root credential, and keeps only a random id in a cookie that scripts cannot
+//! A browser logs in once with a token or the root credential, or through an OpenID provider, and keeps only a random id in a cookie that scripts cannot
 //! read. The sessions are in memory: the end of the process ends them. Only the SHA-256 of an id is kept.
 //!
 //! A session ends when it is deleted, when it was not used for the idle limit, at its absolute limit, and when its
@@ -21,7 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_http1::RequestHead;
 use cairn_identity::Role;
-use cairn_identity::directory::{Directory, TokenId};
+use cairn_identity::directory::Directory;
 use cairn_model::Timestamp;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
@@ -141,7 +141,7 @@ impl Sessions {
     #[must_use]
     pub fn new(options: SessionOptions) -> Self {
         let SessionOptions { store_id, is_secure, secure_hosts, .. } = &options;
-        let cookies = SessionCookies::new(store_id, *is_secure, secure_hosts.clone());
+        let cookies = SessionCookies::of_sessions(store_id, *is_secure, secure_hosts.clone());
         Self(Arc::new(Shared { cookies, options, table: Mutex::default() }))
     }
 
@@ -257,6 +257,14 @@ impl Sessions {
         Some(session.listed(current == Some(key)))
     }
 
+    /// Ends all sessions of the caller's credential or person. Returns their number.
+    pub(crate) fn end_all_of(&self, caller: &Caller) -> usize {
+        let mut table = self.table();
+        let before = table.len();
+        table.retain(|_, session| session.caller.identity() != caller.identity());
+        before - table.len()
+    }
+
     /// Ends the session of a request. Returns the cookies that remove it from the browser: those that were sent. With both, the
     /// other one would become the session of the browser, so its session ends, too.
     pub(crate) fn end(&self, head: &RequestHead) -> Vec<String> {
@@ -297,28 +305,23 @@ impl Session {
 
 /// Returns whether a caller may see and end the sessions of another.
 fn may_manage(caller: &Caller, other: &Caller) -> bool {
-    credential_of(caller) == credential_of(other) || caller.role == Role::SystemAdmin
-}
-
-/// Returns what identifies the credential of a caller. The names of tokens are not unique.
-fn credential_of(caller: &Caller) -> (&str, Option<TokenId>) {
-    (&caller.principal, caller.token)
+    caller.identity() == other.identity() || caller.role == Role::SystemAdmin
 }
 
 /// Ends a session if there is no room for another one of the caller.
 fn make_room(table: &mut HashMap<IdHash, Session>, caller: &Caller) {
     let mut counts: HashMap<_, usize> = HashMap::new();
     for session in table.values() {
-        *counts.entry(credential_of(&session.caller)).or_default() += 1;
+        *counts.entry(session.caller.identity()).or_default() += 1;
     }
-    let own = credential_of(caller);
+    let own = caller.identity();
     let has_too_many = counts.get(&own).is_some_and(|count| *count >= SESSIONS_OF_CREDENTIAL_MAX);
     let concerned = match has_too_many {
         true => Some(own),
         false if table.len() < SESSIONS_MAX => None,
         false => counts.into_iter().max_by_key(|(_, count)| *count).map(|(credential, _)| credential),
     };
-    let of_concerned = table.iter().filter(|(_, session)| Some(credential_of(&session.caller)) == concerned);
+    let of_concerned = table.iter().filter(|(_, session)| Some(session.caller.identity()) == concerned);
     let oldest = of_concerned.min_by_key(|(_, session)| session.last_used).map(|(id, _)| *id);
     oldest.and_then(|id| table.remove(&id));
 }
@@ -380,6 +383,7 @@ mod tests {
             role: Role::Auditor,
             principal: "root".to_owned(),
             token: None,
+            subject: None,
             authentication: AuthenticationKind::Token,
         }
     }
@@ -474,6 +478,24 @@ mod tests {
         assert!(sessions.find(&of_other, None).is_none());
         assert_eq!(sessions.end_by_id(&admin, &of_admin, id_of_other), None, "it has ended");
         assert!(sessions.end_by_id(&auditor, &of_auditor, seen.id).is_some_and(|ended| ended.is_current));
+    }
+
+    /// People have equal names, and a person can be called like a token.
+    #[test]
+    fn signing_out_everywhere_ends_the_sessions_of_one_person() {
+        let sessions = sessions(false, 60);
+        let person = |name: &str, subject: &str| Caller {
+            principal: name.to_owned(),
+            subject: Some(subject.into()),
+            ..caller()
+        };
+        let own = person("person:ada", "1");
+        let others = [person("person:ada", "2"), person("root", "3"), caller()];
+        let of_own = [own.clone(), person("person:renamed", "1")].map(|caller| begin_as(&sessions, caller));
+        let of_others = others.map(|caller| begin_as(&sessions, caller));
+        assert_eq!(sessions.end_all_of(&own), 2);
+        assert!(of_own.iter().all(|head| sessions.find(head, None).is_none()));
+        assert!(of_others.iter().all(|head| sessions.find(head, None).is_some()));
     }
 
     #[test]

@@ -55,6 +55,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         readiness: Box::new(subsystems.clone()),
         open: None,
         sessions: None,
+        sign_ins: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         imports: ImportRuns::default(),

@@ -14,3 +14,25 @@ export const mayStore = () => session?.role === "system_admin" || session?.role 
 export const mayAdminister = () => session?.role === "system_admin";
 /** Returns whether the role may see accounts, policies and the audit trail. */
 export const mayOversee = () => session?.role === "system_admin" || session?.role === "auditor";
+
+const PLACE = "cairn-place";
+
+/** Keeps the place of the user for after a sign-in elsewhere. */
+export function keepPlace() {
+  try {
+    sessionStorage.setItem(PLACE, location.hash);
+  } catch {
+    // Without storage, the overview is shown afterwards.
+  }
+}
+
+/** Goes to the place where the user was before a sign-in elsewhere. */
+export function returnToPlace() {
+  try {
+    const place = sessionStorage.getItem(PLACE);
+    sessionStorage.removeItem(PLACE);
+    if (place?.startsWith("#/") && !location.hash) history.replaceState(null, "", `/${place}`);
+  } catch {
+    // There is no storage.
+  }
+}

@@ -408,7 +408,7 @@ export const avatar = (name) =>
   h("span", { class: `avatar stone-${stoneOf(name)}`, "aria-hidden": "true" }, name.slice(0, 1).toUpperCase());
 
 /** A principal without its kind. */
-export const shortName = (principal) => principal.replace(/^.*:/, "");
+export const shortName = (principal) => principal.replace(/^[^:]*:/, "");
 
 /** A row of filters and smaller actions between the head of a view and its content. */
 export function bar(...children) {

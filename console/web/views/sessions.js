@@ -2,6 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { draw } from "../lib/navigation.js";
+import { everywhereButton } from "../lib/people.js";
 import { mayAdminister } from "../lib/session.js";
 import { SESSION_COMMANDS, sessionTable } from "../lib/session-table.js";
 import { t } from "../lib/text.js";
@@ -9,7 +10,7 @@ import { commands, loadInto, viewHead } from "../lib/ui.js";
 
 export async function show(view) {
   await loadInto(view, async () => [
-    viewHead(t("Sessions")),
+    viewHead(t("Sessions"), { actions: everywhereButton() }),
     h(
       "p",
       { class: "muted" },

@@ -45,6 +45,8 @@ pub enum Kind {
     HostNames,
     /// Host names, of which each may have `https://` in front and then a port, separated by commas in the environment.
     WebHosts,
+    /// Short texts, separated by commas in the environment.
+    Texts,
     /// An `http` or `https` URL.
     Url,
     /// An `http` or `https` URL without a path.

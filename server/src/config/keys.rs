@@ -222,6 +222,36 @@ keys! {
     CONSOLE_HOURS: "console.session_hours", None, integer(1, 720), Some("12"),
      "A session of the console ends after this time.";
 
+    OPENID_ISSUER: "console.openid.issuer", None, Kind::Url, None,
+     "The OpenID provider that people sign in with, exactly as the provider writes its issuer. https, or http on a loopback \
+     address. When not set, people sign in with tokens only. See docs/console.md.";
+    OPENID_NAME: "console.openid.name", None, Kind::Text { bytes_max: 64 }, Some("OpenID"),
+     "What people call the provider: the page says `Sign in with <name>`.";
+    OPENID_CLIENT_ID: "console.openid.client_id", None, Kind::Text { bytes_max: 256 }, None,
+     "The client that the provider knows the console as. Required with an issuer.";
+    OPENID_CLIENT_SECRET: "console.openid.client_secret", None, Kind::Secret, None,
+     "The secret of the client. When not set, it is a public client, which PKCE alone protects.";
+    OPENID_CONSOLE_URL: "console.openid.console_url", None, Kind::Origin, None,
+     "The URL by which browsers reach the console. The redirect URI, which the provider must know, is this URL and \
+     `/sign-in/callback`. Its host must be one of the console. https, or http on a loopback address. Required with an issuer.";
+    OPENID_SCOPES: "console.openid.scopes", None, Kind::Texts, Some("openid,profile,email"),
+     "The scopes that are asked for. Some providers send groups only for a scope such as `groups`.";
+    OPENID_ROLE_CLAIM: "console.openid.role_claim", None, Kind::Text { bytes_max: 256 }, Some("groups"),
+     "The claim whose values give a role: a text, or a list of texts. A claim inside of another is named by a JSON pointer, \
+     such as `/realm_access/roles`.";
+    OPENID_SYSTEM_ADMINS: "console.openid.system_admins", None, Kind::Texts, Some(""),
+     "Values of the claim that make a person a system administrator. They are compared exactly. If several roles apply, the one \
+     with most rights counts; without one, the person cannot sign in.";
+    OPENID_STORAGE_ADMINS: "console.openid.storage_admins", None, Kind::Texts, Some(""),
+     "Values of the claim that make a person a storage administrator.";
+    OPENID_AUDITORS: "console.openid.auditors", None, Kind::Texts, Some(""),
+     "Values of the claim that make a person an auditor.";
+    OPENID_NAME_CLAIM: "console.openid.name_claim", None, Kind::Text { bytes_max: 256 }, Some("preferred_username"),
+     "The claim with the name of a person, as sessions, the audit trail and shares show it. Without this claim, `email`, or else \
+     the subject.";
+    OPENID_CA_FILE: "console.openid.ca_file", None, Kind::Path, None,
+     "The certificate authorities (PEM) that the provider's certificate is checked against. When not set, those of the host.";
+
     LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"),
      "How often lifecycle rules are applied.";
     LIFECYCLE_BATCH: "lifecycle.batch_size", None, integer(1, 100_000), Some("1000"),

@@ -9,6 +9,7 @@ mod document;
 mod effective;
 mod key;
 pub(crate) mod keys;
+mod openid;
 mod problem;
 mod reader;
 mod secret;

@@ -9,6 +9,7 @@ use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
 use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RefusingSetting, RequestLog};
+use cairn_openid::OpenIdSettings;
 use cairn_s3::Compatibility;
 use cairn_sharing::LinkPolicy;
 
@@ -198,6 +199,8 @@ pub struct ConsoleSettings {
     pub session_idle: Duration,
     /// A session ends after this time.
     pub session_absolute: Duration,
+    /// Sign-in for people; `None`: with tokens only.
+    pub openid: Option<OpenIdSettings>,
     /// The folder from which the files are read; `None`: those that are part of the program.
     pub folder: Option<PathBuf>,
 }
@@ -385,7 +388,12 @@ impl Reader<'_> {
         let (idle, hours): (Option<u32>, Option<u32>) =
             (self.number(&keys::CONSOLE_IDLE), self.number(&keys::CONSOLE_HOURS));
         let hosts = hosts?;
-        let secure = hosts.iter().filter_map(|host| host.strip_prefix(HTTPS));
+        let bound = self.values.get(&keys::CONSOLE_BIND).map(Value::to_string);
+        let openid = self.openid(&hosts.iter().cloned().chain(bound).collect::<Vec<_>>())?;
+        // A provider sends browsers to this URL without saying whether they use TLS.
+        let console_url = openid.iter().map(|settings| settings.console_url.as_str());
+        let secure = hosts.iter().map(String::as_str).chain(console_url);
+        let secure = secure.filter_map(|host| host.strip_prefix(HTTPS));
         Some(ConsoleSettings {
             admin_enabled: admin_enabled?,
             secure_hosts: secure
@@ -394,6 +402,7 @@ impl Reader<'_> {
             hosts: hosts.iter().map(|host| host.trim_start_matches(HTTPS).to_owned()).collect(),
             session_idle: idle? * MINUTE,
             session_absolute: hours? * 60 * MINUTE,
+            openid,
             folder: None,
         })
     }

@@ -56,6 +56,9 @@ pub struct BindAddress {
 const NETWORKS_MAX: usize = 64;
 /// Maximum number of host names.
 const HOST_NAMES_MAX: usize = 64;
+/// Maximum number of texts in a list, and of the bytes of each.
+const TEXTS_MAX: usize = 64;
+const TEXT_BYTES_MAX: usize = 256;
 /// What marks a host that browsers reach through TLS.
 pub(crate) const HTTPS: &str = "https://";
 /// Maximum length of a host name in bytes (RFC 1035 section 2.3.4).
@@ -71,6 +74,7 @@ pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Bytes { min, max } => parse_bytes(text).and_then(|number| within(number, min, max)),
         Kind::HostNames => parse_hosts(listed(text), is_host_name),
         Kind::WebHosts => parse_hosts(listed(text), is_web_host),
+        Kind::Texts => parse_texts(listed(text)),
         Kind::Networks => parse_networks(listed(text)),
         Kind::Word { words } => words.contains(&text).then(|| Value::Text(text.to_owned())),
         Kind::Url => is_url(text).then(|| Value::Text(text.to_owned())),
@@ -95,10 +99,21 @@ pub(crate) fn parse_toml(kind: Kind, value: &toml::Value) -> Result<Value, Strin
         (Kind::WebHosts, toml::Value::Array(items)) => {
             strings(items).and_then(|names| parse_hosts(names.into_iter(), is_web_host))
         }
+        (Kind::Texts, toml::Value::Array(items)) => {
+            strings(items).and_then(|texts| parse_texts(texts.into_iter()))
+        }
         (Kind::Networks, toml::Value::Array(items)) => {
             strings(items).and_then(|networks| parse_networks(networks.into_iter()))
         }
-        (Kind::Flag | Kind::Integer { .. } | Kind::HostNames | Kind::WebHosts | Kind::Networks, _) => None,
+        (
+            Kind::Flag
+            | Kind::Integer { .. }
+            | Kind::HostNames
+            | Kind::WebHosts
+            | Kind::Texts
+            | Kind::Networks,
+            _,
+        ) => None,
         (_, toml::Value::String(text)) => return parse_text(kind, text),
         _ => None,
     };
@@ -125,6 +140,7 @@ pub(crate) fn expected(kind: Kind) -> String {
                 "a list of at most {HOST_NAMES_MAX} host names, such as nas or https://console.example.com"
             )
         }
+        Kind::Texts => format!("a list of at most {TEXTS_MAX} texts, each of 1 to {TEXT_BYTES_MAX} bytes"),
         Kind::Networks => format!(
             "a list of at most {NETWORKS_MAX} addresses and networks such as 192.0.2.7, 10.0.0.0/8 or fd00::/8; a network \
              has no bits set after its prefix and does not contain all addresses"
@@ -194,6 +210,12 @@ fn parse_networks<'a>(networks: impl Iterator<Item = &'a str>) -> Option<Value> 
     let networks: Vec<IpNetwork> = networks.map(IpNetwork::parse).collect::<Option<_>>()?;
     let is_bounded = networks.len() <= NETWORKS_MAX && !networks.iter().any(IpNetwork::contains_all);
     is_bounded.then_some(Value::Networks(networks))
+}
+
+fn parse_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Value> {
+    let texts: Vec<String> = texts.map(str::to_owned).collect();
+    let fits = |text: &String| (1..=TEXT_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control);
+    (texts.len() <= TEXTS_MAX && texts.iter().all(fits)).then_some(Value::List(texts))
 }
 
 fn parse_hosts<'a>(names: impl Iterator<Item = &'a str>, is_host: fn(&str) -> bool) -> Option<Value> {

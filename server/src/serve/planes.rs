@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
     AdminContext, AdminService, Archives, Capabilities, ImportRuns, ManagementCredentials, MetricSources,
-    OpenStore, S3Endpoint, SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
+    OpenStore, PersonSignIns, S3Endpoint, SessionOptions, Sessions, SettingValues, SubsystemProbes,
+    Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
 use cairn_engine::{Engine, Store};
@@ -18,6 +19,7 @@ use cairn_identity::{CredentialThrottle, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::{Plane, RefusedRequests};
+use cairn_openid::SignIns;
 use cairn_s3::{S3Options, S3Service};
 use cairn_sharing::{ListenerUrl, PublicLinks, ShareService};
 
@@ -77,6 +79,8 @@ struct ManagementState {
 struct ConsoleState {
     /// `None` if it serves shares only.
     sessions: Option<Sessions>,
+    /// `None` if people sign in with tokens only.
+    sign_ins: Option<PersonSignIns>,
     files: Arc<ConsoleFiles>,
 }
 
@@ -129,16 +133,22 @@ impl ConsoleState {
                 .map_err(|error| ServeError::ConsoleFiles { folder: folder.clone(), error })?,
             None => ConsoleFiles::embedded(),
         };
-        let sessions = settings.console.admin_enabled.then(|| {
-            Sessions::new(SessionOptions {
-                store_id: store.id().to_hex(),
-                is_secure,
-                secure_hosts: settings.console.secure_hosts.clone(),
-                idle: settings.console.session_idle,
-                absolute: settings.console.session_absolute,
-            })
+        let options = SessionOptions {
+            store_id: store.id().to_hex(),
+            is_secure,
+            secure_hosts: settings.console.secure_hosts.clone(),
+            idle: settings.console.session_idle,
+            absolute: settings.console.session_absolute,
+        };
+        let is_served = settings.console.admin_enabled && settings.server.console_bind.is_some();
+        let openid = settings.console.openid.clone().filter(|_| is_served);
+        let sign_ins = openid.map(|openid| {
+            let sign_ins = SignIns::new(openid);
+            sign_ins.prepare();
+            PersonSignIns::new(sign_ins, &options)
         });
-        Ok(Self { sessions, files: Arc::new(files) })
+        let sessions = settings.console.admin_enabled.then(|| Sessions::new(options));
+        Ok(Self { sessions, sign_ins, files: Arc::new(files) })
     }
 }
 
@@ -260,6 +270,7 @@ fn management_service(
         credentials: management_credentials(&shared.settings),
         readiness: Box::new(readiness),
         open: Some(open.clone()),
+        sign_ins: shared.console.sign_ins.clone().filter(|_| sessions.is_some()),
         sessions,
         throttle: shared.throttle.clone(),
         verifications,

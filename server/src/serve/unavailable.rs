@@ -101,6 +101,7 @@ async fn serve_planes(
         readiness: Box::new(Closed { reason }),
         open: None,
         sessions: None,
+        sign_ins: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         imports: ImportRuns::default(),

@@ -22,7 +22,7 @@ impl Call<'_, '_> {
     ///
     /// # Errors
     /// `NOT_FOUND` on another listener. Its routes do not lead here.
-    fn sessions(&self) -> Result<&Sessions, AdminError> {
+    pub(super) fn sessions(&self) -> Result<&Sessions, AdminError> {
         self.context.sessions.as_ref().ok_or(AdminError::NotFound)
     }
 }
@@ -44,11 +44,17 @@ struct SessionBody<'s> {
     role: &'static str,
     principal: &'s str,
     expires_at: String,
+    /// Where a person ends the session at the provider, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_out_url: Option<String>,
 }
 
-fn described(caller: &Caller, expires_at: Timestamp) -> Result<Reply, AdminError> {
+fn described(call: &Call<'_, '_>, caller: &Caller, expires_at: Timestamp) -> Result<Reply, AdminError> {
     let expires_at = iso8601_millis(expires_at.0);
-    let body = SessionBody { role: caller.role.name(), principal: &caller.principal, expires_at };
+    let provider = call.context.sign_ins.as_ref().filter(|_| caller.subject.is_some());
+    let sign_out_url = provider.and_then(|provider| provider.sign_ins.sign_out_url());
+    let body =
+        SessionBody { role: caller.role.name(), principal: &caller.principal, expires_at, sign_out_url };
     Reply::json(StatusCode::OK, &body)
 }
 
@@ -83,7 +89,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let source = SessionSource::of(call.audit.client, call.head);
     let (cookie, expires_at) =
         call.sessions()?.begin(caller.clone(), call.head, source, token_expires_at, SystemClock.now())?;
-    Ok(described(&caller, expires_at)?.header("set-cookie", cookie))
+    Ok(described(&call, &caller, expires_at)?.header("set-cookie", cookie))
 }
 
 /// `GET /session`: the session of the request. Without a cookie there is none, which is no error.
@@ -95,7 +101,7 @@ pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     }
     let found = sessions.find(call.head, call.context.directory());
     let session = found.ok_or(AdminError::NoSession(NO_SESSION))?;
-    described(&session.caller, session.expires_at)
+    described(&call, &session.caller, session.expires_at)
 }
 
 /// `DELETE /session`: ends the session of the request, if it has one.
@@ -106,7 +112,7 @@ pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// Adds the headers that remove cookies from the browser.
-fn remove_cookies(reply: Reply, cookies: Vec<String>) -> Reply {
+pub(super) fn remove_cookies(reply: Reply, cookies: Vec<String>) -> Reply {
     cookies.into_iter().fold(reply, |reply, cookie| reply.header("set-cookie", cookie))
 }
 
@@ -150,6 +156,16 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let listed = call.sessions()?.list(call.caller()?, call.head, call.context.directory());
     Reply::json(StatusCode::OK, &ListBody { sessions: listed.iter().map(ListedBody::from).collect() })
+}
+
+/// `DELETE /sessions`: ends all sessions of the caller's credential or person, also this one.
+pub(crate) async fn end_own(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let sessions = call.sessions()?;
+    let ended = sessions.end_all_of(call.caller()?);
+    let reply = Reply::no_content().detail(format!("{ended} sessions"));
+    Ok(remove_cookies(reply, sessions.end(call.head)))
 }
 
 /// `DELETE /sessions/{id}`: ends a session that the caller may see.

@@ -1,0 +1,138 @@
+//! `/sign-in`: people sign in through an OpenID provider.
+//!
+//! The page begins a sign-in and goes to the provider, which sends the browser to `/sign-in/callback`. From there it always goes to
+//! the page, never to an address that a request names. What went wrong is kept for the page, which asks for it.
+
+use cairn_http1::query_pairs;
+use cairn_model::{Clock, SystemClock};
+use cairn_net::ResponseBody;
+use cairn_openid::{ProviderAnswer, SignInError};
+use http::StatusCode;
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use super::session::remove_cookies;
+use crate::access::{AuditContext, Caller, PersonSignIns, SessionSource};
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+/// Where a browser goes after a sign-in.
+const PAGE: &str = "/";
+/// Where it goes if the sign-in is not known, so that nothing is kept about it.
+const PAGE_OF_UNKNOWN: &str = "/?sign-in=unknown";
+
+impl Call<'_, '_> {
+    /// Returns the sign-ins of people.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if the configuration names no provider.
+    fn sign_ins(&self) -> Result<&PersonSignIns, AdminError> {
+        self.context.sign_ins.as_ref().ok_or(AdminError::NotFound)
+    }
+}
+
+#[derive(Serialize)]
+struct Failure {
+    code: &'static str,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct SignInBody<'s> {
+    name: &'s str,
+    /// The only origin at which the page can begin a sign-in.
+    console_url: &'s str,
+    /// Why the last sign-in of this browser has failed. It is said once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<Failure>,
+}
+
+/// `GET /sign-in`: how people sign in; 204 if only with tokens.
+pub(crate) async fn sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let Some(people) = &call.context.sign_ins else { return Ok(Reply::no_content()) };
+    let settings = people.sign_ins.settings();
+    let failure = people.value(call.head).and_then(|cookie| people.sign_ins.failure(cookie));
+    let is_told = failure.is_some();
+    let body = SignInBody {
+        name: &settings.name,
+        console_url: &settings.console_url,
+        failure: failure.map(|error| Failure { code: error.code(), message: error.to_string() }),
+    };
+    let reply = Reply::json(StatusCode::OK, &body)?;
+    Ok(if is_told { remove_cookies(reply, people.remove(call.head)) } else { reply })
+}
+
+#[derive(Serialize)]
+struct BegunBody {
+    url: String,
+}
+
+/// `POST /sign-in`: begins a sign-in of this browser. The page goes to the URL in the answer.
+pub(crate) async fn begin_sign_in(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let people = call.sign_ins()?;
+    if !people.is_at_its_host(call.head) {
+        let url = &people.sign_ins.settings().console_url;
+        return Err(AdminError::invalid(format!("people sign in at {url} only: open the console there")));
+    }
+    let begin = async { Ok(people.sign_ins.begin(call.audit.client).await) };
+    let begun = call.until_disconnect(begin).await?.map_err(|error| match error {
+        SignInError::Busy => AdminError::TooManyRequests("too many people are signing in; try again later"),
+        error => AdminError::SignInUnavailable(error.to_string()),
+    })?;
+    let cookie = people.cookie_of(&begun, call.head);
+    Ok(Reply::json(StatusCode::OK, &BegunBody { url: begun.url })?.header("set-cookie", cookie))
+}
+
+/// `GET /sign-in/callback`: the provider has sent the browser back. Begins a session if it has identified a person with a role.
+pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let people = call.sign_ins()?;
+    let answer = parsed(call.head.query().unwrap_or_default())?;
+    let finish = async { Ok(people.sign_ins.finish(people.value(call.head), answer).await) };
+    let person = match call.until_disconnect(finish).await? {
+        Ok(person) => person,
+        Err(error) => {
+            if let Some(log) = call.context.audit() {
+                call.audit.record_denial(log, &format!("{}: {error}", error.code()));
+            }
+            let is_unknown = error == SignInError::Unknown;
+            return Ok(redirect(if is_unknown { PAGE_OF_UNKNOWN } else { PAGE }));
+        }
+    };
+    let caller = Caller::of_person(&person);
+    if let Some(log) = call.context.audit() {
+        let audit = AuditContext { caller: Some(&caller), ..*call.audit };
+        audit.record_login(log).await?;
+    }
+    let source = SessionSource::of(call.audit.client, call.head);
+    let (cookie, _) = call.sessions()?.begin(caller, call.head, source, None, SystemClock.now())?;
+    Ok(remove_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove(call.head)))
+}
+
+/// Returns the parameters of the provider's answer. Others are ignored, as OpenID Connect says.
+fn parsed(query: &str) -> Result<ProviderAnswer, AdminError> {
+    let mut answer = ProviderAnswer::default();
+    for pair in query_pairs(query) {
+        let (name, value) =
+            pair.map_err(|error| AdminError::invalid(format!("the query is invalid: {error}")))?;
+        let value = value.into_owned();
+        match &*name {
+            "state" => answer.state = value,
+            "code" => answer.code = Some(Zeroizing::new(value)),
+            "iss" => answer.issuer = Some(value),
+            "error" => answer.error = Some(value),
+            "error_description" => answer.error_description = Some(value),
+            _ => {}
+        }
+    }
+    Ok(answer)
+}
+
+fn redirect(location: &'static str) -> Reply {
+    let mut reply = Reply::no_content().header("location", location);
+    (reply.status, reply.body) = (StatusCode::SEE_OTHER, ResponseBody::Full(Vec::new()));
+    reply
+}

@@ -1,0 +1,45 @@
+//! Why a person could not sign in.
+
+use std::fmt;
+
+/// Why a sign-in failed. The texts are for the person; none contains a secret.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SignInError {
+    /// The provider cannot be asked, or its answer is none: what happened.
+    Unavailable(String),
+    /// Too many sign-ins are waiting for the provider.
+    Busy,
+    /// The sign-in was finished or given up before, took too long, or belongs to another browser.
+    Unknown,
+    /// The provider refused it, or the person has no role: why.
+    Refused(String),
+    /// What the provider said about the person is not valid: what is wrong.
+    Invalid(String),
+}
+
+impl SignInError {
+    /// Returns the code in answers.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Unavailable(_) => "SIGN_IN_UNAVAILABLE",
+            Self::Busy => "TOO_MANY_REQUESTS",
+            Self::Unknown => "SIGN_IN_UNKNOWN",
+            Self::Refused(_) => "SIGN_IN_REFUSED",
+            Self::Invalid(_) => "SIGN_IN_INVALID",
+        }
+    }
+}
+
+impl fmt::Display for SignInError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => out.write_str("too many people are signing in; try again later"),
+            Self::Unknown => out.write_str(
+                "this sign-in is not known: it took more than 10 minutes, was finished before, or was begun in another \
+                 browser; sign in again",
+            ),
+            Self::Unavailable(text) | Self::Refused(text) | Self::Invalid(text) => out.write_str(text),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Sign-in for people: OpenID Connect with the authorization code and PKCE.
+//!
+//! [`SignIns`] begins a sign-in, and finishes it when the provider has sent the browser back. Every request to the provider
+//! runs on a thread of this crate. The modules are layers: `limits`, `text`, `error`, `settings`, `token`, `person`, `pending`,
+//! `tasks`, `provider`, `sign_ins`. See `docs/internals/sign-in.md`.
+#![forbid(unsafe_code)]
+
+mod error;
+mod limits;
+mod pending;
+mod person;
+mod provider;
+mod settings;
+mod sign_ins;
+mod tasks;
+mod text;
+mod token;
+
+pub use error::SignInError;
+pub use limits::SIGN_IN_TIME_MAX;
+pub use person::Person;
+pub use settings::{Authorities, OpenIdSettings, RoleValues};
+pub use sign_ins::{Begun, ProviderAnswer, SignIns};

@@ -1,0 +1,156 @@
+//! Who has signed in: subject, name and role, from the claims of the provider.
+
+use cairn_identity::Role;
+use serde_json::Value;
+
+use crate::error::SignInError;
+use crate::limits::NAME_BYTES_MAX;
+use crate::settings::OpenIdSettings;
+use crate::text::harmless;
+use crate::token::Claims;
+
+/// A person whom the provider has identified, with a role.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Person {
+    /// What identifies the person at this issuer. It never changes, and is never given to another.
+    pub subject: String,
+    /// The name that is shown. People may have equal ones.
+    pub name: String,
+    /// The role that the claims give.
+    pub role: Role,
+}
+
+/// Returns the value of a claim: by its name, or by a JSON pointer that begins with a slash.
+fn claim<'c>(claims: &'c Claims, name: &str) -> Option<&'c Value> {
+    if let Some(found) = claims.get(name) {
+        return Some(found);
+    }
+    let (first, rest) = name.strip_prefix('/')?.split_once('/')?;
+    claims.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(&format!("/{rest}"))
+}
+
+/// Returns whether the claims that the console needs are there. A provider may send them only to those who ask for them.
+pub(crate) fn is_complete(claims: &Claims, settings: &OpenIdSettings) -> bool {
+    claim(claims, &settings.role_claim).is_some() && claim(claims, &settings.name_claim).is_some()
+}
+
+impl Person {
+    /// Returns the person of verified claims.
+    ///
+    /// # Errors
+    /// `Refused` if no value of the role claim gives a role; the text names the claim.
+    pub(crate) fn of(claims: &Claims, settings: &OpenIdSettings) -> Result<Self, SignInError> {
+        let text = |name: &str| {
+            let found =
+                claim(claims, name).and_then(Value::as_str).map(|text| harmless(text, NAME_BYTES_MAX));
+            found.filter(|text| !text.is_empty())
+        };
+        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+        let named = text(&settings.name_claim).or_else(|| text("email"));
+        let name = named.unwrap_or_else(|| harmless(subject, NAME_BYTES_MAX));
+        let values = claim(claims, &settings.role_claim);
+        let has = |wanted: &str| match values {
+            Some(Value::String(value)) => value == wanted,
+            Some(Value::Array(values)) => values.iter().any(|value| value.as_str() == Some(wanted)),
+            _ => false,
+        };
+        let (shown, provider) = (&settings.role_claim, &settings.name);
+        match (settings.roles.role_of(has), values) {
+            (Some(role), _) => Ok(Self { subject: subject.to_owned(), name, role }),
+            (None, Some(_)) => Err(SignInError::Refused(format!(
+                "no value of the claim \"{shown}\" gives {name} a role here; ask an administrator"
+            ))),
+            (None, None) => Err(SignInError::Refused(format!(
+                "{provider} sent no claim \"{shown}\" for {name}, which would give a role here; ask an administrator"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Authorities, RoleValues};
+    use serde_json::json;
+
+    fn settings(role_claim: &str) -> OpenIdSettings {
+        let roles = RoleValues {
+            system_admins: vec!["admins".to_owned()],
+            storage_admins: vec!["ops".to_owned(), "cn=ops,dc=example".to_owned()],
+            auditors: vec!["audit".to_owned()],
+        };
+        OpenIdSettings {
+            name: "Example".to_owned(),
+            issuer: "https://provider.example".to_owned(),
+            client_id: "cairn".to_owned(),
+            client_secret: None,
+            scopes: "openid".to_owned(),
+            role_claim: role_claim.to_owned(),
+            roles,
+            name_claim: "preferred_username".to_owned(),
+            console_url: "https://console.example".to_owned(),
+            authorities: Authorities::Host,
+        }
+    }
+
+    fn person(role_claim: &str, claims: Value) -> Result<Person, SignInError> {
+        Person::of(claims.as_object().expect("an object"), &settings(role_claim))
+    }
+
+    #[test]
+    fn exact_values_give_a_role_and_the_highest_counts() {
+        for (values, role) in [
+            (json!(["audit", "ops", "admins"]), Some(Role::SystemAdmin)),
+            (json!(["audit", "cn=ops,dc=example"]), Some(Role::StorageAdmin)),
+            (json!("audit"), Some(Role::Auditor)),
+            (json!(["Admins", "admins ", "admin", "", "*"]), None),
+            (json!("audit,admins"), None),
+            (json!([["admins"], {"name": "admins"}, 1]), None),
+            (json!({"admins": true}), None),
+            (json!(null), None),
+        ] {
+            let found = person("groups", json!({"sub": "1", "groups": values})).map(|person| person.role);
+            assert_eq!(found.ok(), role, "{values}");
+        }
+    }
+
+    #[test]
+    fn a_claim_may_be_inside_of_another() {
+        let claims =
+            json!({"sub": "1", "realm_access": {"roles": ["admins"]}, "https://a/b": ["ops"], "/x": "audit"});
+        for (claim, role) in [
+            ("/realm_access/roles", Some(Role::SystemAdmin)),
+            ("https://a/b", Some(Role::StorageAdmin)),
+            ("/x", Some(Role::Auditor)),
+            ("/realm_access", None),
+            ("/realm_access/roles/0", Some(Role::SystemAdmin)),
+            ("/", None),
+        ] {
+            assert_eq!(person(claim, claims.clone()).map(|person| person.role).ok(), role, "{claim}");
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_claim_and_the_person() {
+        let text = |claims| person("groups", claims).expect_err("refused").to_string();
+        let refused = text(json!({"sub": "1", "preferred_username": "ada", "groups": ["x"]}));
+        assert_eq!(refused, "no value of the claim \"groups\" gives ada a role here; ask an administrator");
+        let refused = text(json!({"sub": "1", "email": "ada@example.com"}));
+        assert!(refused.starts_with("Example sent no claim \"groups\" for ada@example.com"), "{refused}");
+    }
+
+    #[test]
+    fn names_are_harmless_and_fall_back_to_the_subject() {
+        let name = |claims: Value| person("groups", claims).expect("a role").name;
+        assert_eq!(name(json!({"sub": "7", "groups": "ops"})), "7");
+        assert_eq!(name(json!({"sub": "7", "groups": "ops", "preferred_username": " \n "})), "7");
+        assert_eq!(
+            name(json!({"sub": "7", "groups": "ops", "preferred_username": "a\u{202e}b"})),
+            "a\u{fffd}b"
+        );
+        assert_eq!(
+            name(json!({"sub": "7", "groups": "ops", "preferred_username": "x".repeat(1024)})).len(),
+            128
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! The provider: its metadata and keys, and the requests that make a person of a code. Everything here blocks.
+
+mod client;
+mod exchange;
+mod metadata;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use jsonwebtoken::DecodingKey;
+
+use crate::error::SignInError;
+use crate::limits::{FAILURE_KEPT, KEYS_AGE_MIN, METADATA_AGE_MAX};
+use crate::person::{Person, is_complete};
+use crate::settings::OpenIdSettings;
+use crate::token::{Expected, KeySet, WantedKey, verified};
+pub(crate) use client::encoded;
+use client::{Client, Transport};
+pub(crate) use exchange::{Code, refused};
+use metadata::Metadata;
+
+/// One provider, for all threads.
+pub(crate) struct Provider {
+    settings: Arc<OpenIdSettings>,
+    client: Client,
+    /// Only one thread at a time asks for the metadata; the others get what it got.
+    asking: Mutex<()>,
+    known: Mutex<Known>,
+    keys: Mutex<Option<(KeySet, Instant)>>,
+}
+
+#[derive(Default)]
+struct Known {
+    metadata: Option<(Arc<Metadata>, Instant)>,
+    failed: Option<(SignInError, Instant)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Provider {
+    pub(crate) fn new(settings: Arc<OpenIdSettings>) -> Self {
+        let client = Client::new(&settings.authorities, Transport::of(&settings.issuer));
+        Self { settings, client, asking: Mutex::default(), known: Mutex::default(), keys: Mutex::default() }
+    }
+
+    /// Returns the metadata, if they were read lately. Does not block.
+    pub(crate) fn known_metadata(&self) -> Option<Arc<Metadata>> {
+        let known = lock(&self.known);
+        let (metadata, read) = known.metadata.as_ref()?;
+        (read.elapsed() < METADATA_AGE_MAX).then(|| Arc::clone(metadata))
+    }
+
+    /// Returns the metadata that were read last, however old they are. Does not block.
+    pub(crate) fn last_metadata(&self) -> Option<Arc<Metadata>> {
+        lock(&self.known).metadata.as_ref().map(|(metadata, _)| Arc::clone(metadata))
+    }
+
+    /// Returns the metadata, and reads them if need be.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub(crate) fn metadata(&self) -> Result<Arc<Metadata>, SignInError> {
+        let _one = lock(&self.asking);
+        if let Some(metadata) = self.known_metadata() {
+            return Ok(metadata);
+        }
+        if let Some((error, at)) = &lock(&self.known).failed
+            && at.elapsed() < FAILURE_KEPT
+        {
+            return Err(error.clone());
+        }
+        let read = Metadata::read(&self.client, &self.settings.issuer)
+            .map(Arc::new)
+            .map_err(|why| self.unavailable(&why));
+        let mut known = lock(&self.known);
+        match read {
+            Ok(metadata) => {
+                *known = Known { metadata: Some((Arc::clone(&metadata), Instant::now())), failed: None };
+                Ok(metadata)
+            }
+            Err(error) => {
+                tracing::warn!(target: "service", %error, "people cannot sign in with OpenID");
+                known.failed = Some((error.clone(), Instant::now()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Exchanges a code for the claims of its person.
+    ///
+    /// # Errors
+    /// All of [`SignInError`] but `Busy`.
+    pub(crate) fn person(&self, code: &Code) -> Result<Person, SignInError> {
+        let metadata = self.metadata()?;
+        if metadata.names_itself() && !code.is_of_issuer {
+            let missing =
+                format!("the answer does not name its issuer (iss), as {} does", self.settings.name);
+            return Err(SignInError::Invalid(missing));
+        }
+        let tokens = exchange::tokens(&self.client, &metadata, &self.settings, code)?;
+        let wanted = WantedKey::of(&tokens.id_token).map_err(SignInError::Invalid)?;
+        let key = self.key(&metadata, &wanted)?;
+        let OpenIdSettings { issuer, client_id, .. } = &*self.settings;
+        let expected = Expected { issuer, client_id, nonce: &code.nonce };
+        let mut claims =
+            verified(&tokens.id_token, &key, wanted.algorithm, expected).map_err(SignInError::Invalid)?;
+        if !is_complete(&claims, &self.settings) {
+            exchange::add_user_info(&self.client, &metadata, &tokens, &mut claims)?;
+        }
+        Person::of(&claims, &self.settings)
+    }
+
+    /// Returns the key of a token. An unknown one is looked for in the keys that the provider publishes now.
+    fn key(&self, metadata: &Metadata, wanted: &WantedKey) -> Result<DecodingKey, SignInError> {
+        // Held during the request: the others wait for the same keys.
+        let mut keys = lock(&self.keys);
+        if let Some((known, read)) = &*keys {
+            let age = read.elapsed();
+            match known.find(wanted) {
+                Some(key) if age < METADATA_AGE_MAX => return Ok(key),
+                None if age < KEYS_AGE_MIN => return Err(unknown_key(wanted)),
+                _ => {}
+            }
+        }
+        let answer = self.client.get(&metadata.jwks_uri, None).map_err(|why| self.unavailable(&why))?;
+        let read = KeySet::parse(&answer).map_err(|why| self.unavailable(&why))?;
+        let found = read.find(wanted);
+        *keys = Some((read, Instant::now()));
+        found.ok_or_else(|| unknown_key(wanted))
+    }
+
+    fn unavailable(&self, why: &str) -> SignInError {
+        SignInError::Unavailable(format!("{} cannot be asked now: {why}", self.settings.name))
+    }
+}
+
+fn unknown_key(wanted: &WantedKey) -> SignInError {
+    let name = wanted.id.as_deref().map(|id| crate::text::harmless(id, crate::limits::QUOTED_BYTES_MAX));
+    SignInError::Invalid(format!(
+        "the ID token is signed with a key that the provider does not publish ({}); it is asked for its keys every {} s at most, \
+         so try again later",
+        name.as_deref().unwrap_or("without an id"),
+        KEYS_AGE_MIN.as_secs()
+    ))
+}

@@ -1,0 +1,166 @@
+//! Begins and finishes sign-ins.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zeroize::Zeroizing;
+
+use crate::error::SignInError;
+use crate::limits::{CODE_BYTES_MAX, QUOTED_BYTES_MAX};
+use crate::pending::{Pending, Taken};
+use crate::person::Person;
+use crate::provider::{Code, Provider, encoded, refused};
+use crate::settings::OpenIdSettings;
+use crate::tasks::Tasks;
+use crate::text::harmless;
+
+/// Sign-ins with one provider. Clones share them.
+#[derive(Clone)]
+pub struct SignIns(Arc<Shared>);
+
+struct Shared {
+    settings: Arc<OpenIdSettings>,
+    provider: Provider,
+    pending: Pending,
+    tasks: Tasks,
+}
+
+/// A sign-in that was begun.
+pub struct Begun {
+    /// The value of the cookie that binds it to its browser. It lasts for [`crate::SIGN_IN_TIME_MAX`].
+    pub cookie: Zeroizing<String>,
+    /// Where the browser goes: the provider.
+    pub url: String,
+}
+
+/// The parameters with which the provider sends the browser back.
+#[derive(Default)]
+pub struct ProviderAnswer {
+    /// `state`
+    pub state: String,
+    /// `code`
+    pub code: Option<Zeroizing<String>>,
+    /// `iss` (RFC 9207)
+    pub issuer: Option<String>,
+    /// `error`
+    pub error: Option<String>,
+    /// `error_description`
+    pub error_description: Option<String>,
+}
+
+impl SignIns {
+    /// Makes the sign-ins of a provider, which is not asked yet.
+    #[must_use]
+    pub fn new(settings: OpenIdSettings) -> Self {
+        let settings = Arc::new(settings);
+        let provider = Provider::new(Arc::clone(&settings));
+        Self(Arc::new(Shared { settings, provider, pending: Pending::default(), tasks: Tasks::default() }))
+    }
+
+    /// Asks for the metadata of the provider, so that the log says at the start what is wrong. Does not wait.
+    pub fn prepare(&self) {
+        let shared = Arc::clone(&self.0);
+        // What fails is in the log, and is tried again with the first sign-in.
+        drop(self.0.tasks.submit(Box::new(move || drop(shared.provider.metadata()))));
+    }
+
+    /// Returns the settings.
+    #[must_use]
+    pub fn settings(&self) -> &OpenIdSettings {
+        &self.0.settings
+    }
+
+    /// Begins a sign-in of a browser.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Busy`.
+    pub async fn begin(&self, client: IpAddr) -> Result<Begun, SignInError> {
+        let metadata = match self.0.provider.known_metadata() {
+            Some(metadata) => metadata,
+            None => {
+                let shared = Arc::clone(&self.0);
+                self.0.tasks.run(move || shared.provider.metadata()).await?
+            }
+        };
+        let new = self.0.pending.begin(client, Instant::now()).map_err(|error| {
+            SignInError::Unavailable(format!("the operating system has no random bytes: {error}"))
+        })?;
+        let redirect_uri = self.0.settings.redirect_uri();
+        let query = encoded(&[
+            ("response_type", "code"),
+            ("client_id", &self.0.settings.client_id),
+            ("redirect_uri", &redirect_uri),
+            ("scope", &self.0.settings.scopes),
+            ("state", &new.state),
+            ("nonce", &new.nonce),
+            ("code_challenge", &new.challenge),
+            ("code_challenge_method", "S256"),
+        ]);
+        Ok(Begun { cookie: new.cookie, url: with_query(&metadata.authorization_endpoint, &query) })
+    }
+
+    /// Finishes the sign-in of a browser, whose cookie has this value. Why it failed is kept for [`Self::failure`], unless the
+    /// sign-in is not known.
+    ///
+    /// # Errors
+    /// All of [`SignInError`].
+    pub async fn finish(&self, cookie: Option<&str>, answer: ProviderAnswer) -> Result<Person, SignInError> {
+        let taken = cookie.and_then(|cookie| self.0.pending.take(cookie, &answer.state, Instant::now()));
+        let taken = taken.ok_or(SignInError::Unknown)?;
+        let finished = self.person(&taken, answer).await;
+        if let Err(error) = &finished {
+            taken.fail(&self.0.pending, error.clone());
+        }
+        finished
+    }
+
+    async fn person(&self, taken: &Taken, answer: ProviderAnswer) -> Result<Person, SignInError> {
+        let OpenIdSettings { name, issuer, .. } = &*self.0.settings;
+        if let Some(other) = answer.issuer.as_ref().filter(|other| *other != issuer) {
+            let other = harmless(other, QUOTED_BYTES_MAX);
+            return Err(SignInError::Invalid(format!("the answer is of {other} instead of {issuer} (iss)")));
+        }
+        if let Some(error) = &answer.error {
+            return Err(refused(name, error, answer.error_description.as_deref()));
+        }
+        let code = answer.code.filter(|code| (1..=CODE_BYTES_MAX).contains(&code.len()));
+        let code = code
+            .ok_or_else(|| SignInError::Invalid("the answer has neither a code nor an error".to_owned()))?;
+        let is_of_issuer = answer.issuer.is_some();
+        let code = Code { code, nonce: taken.nonce.clone(), verifier: taken.verifier.clone(), is_of_issuer };
+        let shared = Arc::clone(&self.0);
+        self.0.tasks.run(move || shared.provider.person(&code)).await
+    }
+
+    /// Returns why the sign-in of a browser has failed, once.
+    #[must_use]
+    pub fn failure(&self, cookie: &str) -> Option<SignInError> {
+        self.0.pending.failure(cookie, Instant::now())
+    }
+
+    /// Returns where a browser goes to end the session at the provider, if the provider has such a page.
+    #[must_use]
+    pub fn sign_out_url(&self) -> Option<String> {
+        let metadata = self.0.provider.last_metadata()?;
+        let endpoint = metadata.end_session_endpoint.as_ref()?;
+        let back = format!("{}/", self.0.settings.console_url);
+        let query = encoded(&[
+            ("client_id", self.0.settings.client_id.as_str()),
+            ("post_logout_redirect_uri", &back),
+        ]);
+        Some(with_query(endpoint, &query))
+    }
+}
+
+/// Adds a query to a URL, which may have one.
+fn with_query(url: &str, query: &str) -> String {
+    format!("{url}{}{query}", if url.contains('?') { '&' } else { '?' })
+}
+
+impl fmt::Debug for SignIns {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("SignIns").field(&self.0.settings).finish()
+    }
+}

@@ -1,0 +1,212 @@
+//! Verifies an ID token (OpenID Connect Core, section 3.1.3.7).
+
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, get_current_timestamp};
+use serde_json::{Map, Value};
+use subtle::ConstantTimeEq;
+
+use super::ring_verifier::install;
+use crate::limits::{CLOCK_SKEW_SECONDS, SUBJECT_BYTES_MAX};
+
+/// The claims of a person.
+pub(crate) type Claims = Map<String, Value>;
+
+/// What an ID token must contain.
+#[derive(Clone, Copy)]
+pub(crate) struct Expected<'e> {
+    pub(crate) issuer: &'e str,
+    pub(crate) client_id: &'e str,
+    pub(crate) nonce: &'e str,
+}
+
+/// Returns the claims of a token that is valid: signature, issuer, audience, times, nonce, subject.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn verified(
+    token: &str,
+    key: &DecodingKey,
+    algorithm: Algorithm,
+    expected: Expected<'_>,
+) -> Result<Claims, String> {
+    install();
+    let mut validation = Validation::new(algorithm);
+    validation.leeway = CLOCK_SKEW_SECONDS;
+    validation.validate_nbf = true;
+    validation.set_issuer(&[expected.issuer]);
+    validation.set_audience(&[expected.client_id]);
+    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    let claims =
+        decode::<Claims>(token, key, &validation).map_err(|error| meaning(error.kind(), expected))?.claims;
+    check(&claims, expected, get_current_timestamp())?;
+    Ok(claims)
+}
+
+/// Checks what the crate does not.
+fn check(claims: &Claims, expected: Expected<'_>, now: u64) -> Result<(), String> {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    // The crate would take a list of issuers, too.
+    if text("iss") != Some(expected.issuer) {
+        return Err(meaning(&ErrorKind::InvalidIssuer, expected));
+    }
+    let nonce = text("nonce").unwrap_or_default();
+    if !bool::from(nonce.as_bytes().ct_eq(expected.nonce.as_bytes())) {
+        return Err("the ID token has another nonce than the one of this sign-in".to_owned());
+    }
+    let has_others = claims.get("aud").and_then(Value::as_array).is_some_and(|audience| audience.len() > 1);
+    let azp = claims.get("azp");
+    if azp.is_some_and(|azp| azp.as_str() != Some(expected.client_id)) || (has_others && azp.is_none()) {
+        return Err("the ID token was issued to another client (azp)".to_owned());
+    }
+    let issued =
+        claims.get("iat").and_then(Value::as_f64).ok_or("the ID token has no time of issue (iat)")?;
+    // Seconds since 1970 are exact in a double for millions of years.
+    #[expect(clippy::cast_precision_loss)]
+    if issued > (now + CLOCK_SKEW_SECONDS) as f64 {
+        return Err(format!(
+            "the ID token was issued in the future, by more than {CLOCK_SKEW_SECONDS} s: compare the clocks of provider and server"
+        ));
+    }
+    let subject = text("sub").unwrap_or_default();
+    if subject.is_empty() || subject.len() > SUBJECT_BYTES_MAX || subject.chars().any(char::is_control) {
+        return Err(format!("the subject of the ID token does not have 1 to {SUBJECT_BYTES_MAX} characters"));
+    }
+    Ok(())
+}
+
+/// Says what an error of the crate means.
+fn meaning(error: &ErrorKind, expected: Expected<'_>) -> String {
+    match error {
+        ErrorKind::InvalidSignature => "the signature of the ID token is wrong".to_owned(),
+        ErrorKind::InvalidIssuer => format!("the ID token is not of the issuer {}", expected.issuer),
+        ErrorKind::InvalidAudience => {
+            format!("the ID token is not for the client {} (aud)", expected.client_id)
+        }
+        ErrorKind::ExpiredSignature => format!(
+            "the ID token has expired, by more than {CLOCK_SKEW_SECONDS} s: compare the clocks of provider and server"
+        ),
+        ErrorKind::ImmatureSignature => format!(
+            "the ID token is not valid yet, by more than {CLOCK_SKEW_SECONDS} s: compare the clocks of provider and server"
+        ),
+        ErrorKind::MissingRequiredClaim(name) => format!("the ID token has no claim {name}"),
+        ErrorKind::InvalidClaimFormat(name) => format!("the claim {name} of the ID token has another type"),
+        _ => "the ID token cannot be read, or its key cannot be used".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use jsonwebtoken::jwk::Jwk;
+    use ring::rand::SystemRandom;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
+    use serde_json::json;
+
+    const EXPECTED: Expected<'_> =
+        Expected { issuer: "https://provider.example", client_id: "cairn", nonce: "n" };
+
+    fn signed(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(header), part(claims));
+        let signature = URL_SAFE_NO_PAD.encode(sign(message.as_bytes()));
+        format!("{message}.{signature}")
+    }
+
+    fn key(jwk: Value) -> DecodingKey {
+        let jwk: Jwk = serde_json::from_value(jwk).expect("a key");
+        DecodingKey::from_jwk(&jwk).expect("usable")
+    }
+
+    fn claims(changes: Value) -> Value {
+        let now = get_current_timestamp();
+        let mut claims = json!({
+            "iss": "https://provider.example", "aud": "cairn", "sub": "1", "nonce": "n", "iat": now, "exp": now + 300,
+        });
+        for (name, value) in changes.as_object().expect("an object") {
+            match value {
+                Value::Null => drop(claims.as_object_mut().expect("an object").remove(name)),
+                value => claims[name] = value.clone(),
+            }
+        }
+        claims
+    }
+
+    fn result(changes: Value) -> Result<Claims, String> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a seed");
+        let x = URL_SAFE_NO_PAD.encode(pair.public_key());
+        let key = key(json!({"kty": "OKP", "crv": "Ed25519", "x": x}));
+        let token =
+            signed(&json!({"alg": "EdDSA"}), &claims(changes), |message| pair.sign(message).as_ref().into());
+        verified(&token, &key, Algorithm::EdDSA, EXPECTED)
+    }
+
+    #[test]
+    fn a_valid_token_is_accepted_within_the_skew() {
+        let now = get_current_timestamp();
+        for changes in [
+            json!({}),
+            json!({"exp": now - 50}),
+            json!({"iat": now + 50}),
+            json!({"nbf": now + 50}),
+            json!({"aud": ["cairn"]}),
+            json!({"aud": ["cairn", "other"], "azp": "cairn"}),
+        ] {
+            assert_eq!(result(changes.clone()).expect("valid")["sub"], "1", "{changes}");
+        }
+    }
+
+    #[test]
+    fn hostile_tokens_are_refused_with_their_reason() {
+        let now = get_current_timestamp();
+        for (changes, reason) in [
+            (json!({"iss": "https://other.example"}), "issuer"),
+            (json!({"iss": ["https://provider.example", "https://other.example"]}), "issuer"),
+            (json!({"iss": null}), "iss"),
+            (json!({"aud": "other"}), "aud"),
+            (json!({"aud": null}), "aud"),
+            (json!({"aud": ["cairn", "other"]}), "azp"),
+            (json!({"azp": "other"}), "azp"),
+            (json!({"nonce": "other"}), "nonce"),
+            (json!({"nonce": null}), "nonce"),
+            (json!({"exp": now - 70}), "expired"),
+            (json!({"exp": null}), "exp"),
+            (json!({"exp": "x"}), "exp"),
+            (json!({"iat": now + 70}), "future"),
+            (json!({"iat": null}), "iat"),
+            (json!({"nbf": now + 70}), "not valid yet"),
+            (json!({"sub": null}), "sub"),
+            (json!({"sub": ""}), "subject"),
+            (json!({"sub": "x".repeat(256)}), "subject"),
+            (json!({"sub": "a\nb"}), "subject"),
+        ] {
+            let refused = result(changes.clone()).expect_err(&changes.to_string());
+            assert!(refused.contains(reason), "{changes}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_another_key_is_refused() {
+        let random = SystemRandom::new();
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let make = || {
+            let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("a key");
+            EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).expect("a key")
+        };
+        let (own, other) = (make(), make());
+        let point = own.public_key().as_ref();
+        let (x, y) = (URL_SAFE_NO_PAD.encode(&point[1..33]), URL_SAFE_NO_PAD.encode(&point[33..]));
+        let key = key(json!({"kty": "EC", "crv": "P-256", "x": x, "y": y}));
+        let token = |pair: &EcdsaKeyPair| {
+            signed(&json!({"alg": "ES256"}), &claims(json!({})), |message| {
+                pair.sign(&random, message).expect("signed").as_ref().into()
+            })
+        };
+        assert!(verified(&token(&own), &key, Algorithm::ES256, EXPECTED).is_ok());
+        let refused = verified(&token(&other), &key, Algorithm::ES256, EXPECTED).expect_err("refused");
+        assert!(refused.contains("signature"), "{refused}");
+        // The head says another algorithm than the key's.
+        assert!(verified(&token(&own), &key, Algorithm::RS256, EXPECTED).is_err());
+    }
+}

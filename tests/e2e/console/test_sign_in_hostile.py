@@ -1,0 +1,201 @@
+"""Sign-ins with a provider that answers whatever it wants: every answer that is not valid is refused with its reason."""
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from urllib.parse import parse_qs
+
+import pytest
+
+from harness.console import Console
+from harness.management import expect_refusal
+from harness.openid import CLIENT_ID, CLIENT_SECRET, HostileProvider, Visitor, settings
+from harness.server import Cairn
+
+
+@pytest.fixture(scope="module")
+def hostile() -> HostileProvider:
+    """The provider."""
+    return HostileProvider()
+
+
+@pytest.fixture(scope="module")
+def served(make_module_store: Callable[..., Cairn], hostile: HostileProvider) -> Cairn:
+    """A server that trusts the provider."""
+    store = make_module_store()
+    store.extra |= settings(hostile.issuer, store.console)
+    return store.start()
+
+
+@pytest.fixture
+def provider(hostile: HostileProvider) -> HostileProvider:
+    """The provider, which answers well until the test changes that."""
+    hostile.reset()
+    return hostile
+
+
+def refused(served: Cairn, provider: HostileProvider, **more: str) -> dict:
+    """Comes back from the provider, and returns why nobody is signed in."""
+    visitor = Visitor(served)
+    response = provider.come_back(visitor, **more)
+    assert (response.status_code, response.headers["location"]) == (303, "/")
+    assert visitor.session() is None
+    return visitor.failure()
+
+
+def test_a_good_answer_signs_in(served: Cairn, provider: HostileProvider):
+    """So that the other tests do not fail for another reason. The exchange has the verifier, the exact URI and the secret."""
+    visitor = Visitor(served)
+    assert "/authorize?keep=1&response_type=code&" in visitor.begin()
+    provider.come_back(visitor)
+    assert visitor.session()["principal"] == "person:ada"
+    (headers, body), = [(headers, body) for path, headers, body in provider.requests if path == "/token"]
+    form = parse_qs(body.decode())
+    assert form["redirect_uri"] == [f"{served.console}/sign-in/callback"] and form["code"] == ["a+code"] and len(form["code_verifier"][0]) == 43
+    pair = base64.b64decode(headers["authorization"].removeprefix("Basic ")).decode()
+    assert pair == f"{CLIENT_ID.replace(' ', '%20')}:{CLIENT_SECRET.replace('+', '%2B').replace('/', '%2F').replace(':', '%3A').replace('=', '%3D')}"
+
+
+@pytest.mark.parametrize(("claims", "reason"), [
+    ({"iss": "http://other.example"}, "not of the issuer"),
+    ({"aud": "another"}, "not for the client"),
+    ({"aud": [CLIENT_ID, "another"]}, "azp"),
+    ({"nonce": "another"}, "another nonce"),
+    ({"nonce": None}, "another nonce"),
+    ({"exp": int(time.time()) - 100}, "expired"),
+    ({"iat": int(time.time()) + 10_000}, "in the future"),
+    ({"nbf": int(time.time()) + 10_000}, "not valid yet"),
+    ({"sub": None}, "no claim sub"),
+    ({"sub": "x" * 256}, "subject"),
+])
+def test_wrong_claims_are_refused(served: Cairn, provider: HostileProvider, claims: dict, reason: str):
+    """Each with a sentence that names the claim."""
+    provider.claims = claims
+    failure = refused(served, provider)
+    assert failure["code"] == "SIGN_IN_INVALID" and reason in failure["message"], failure
+
+
+def test_clocks_may_differ_by_a_minute(served: Cairn, provider: HostileProvider):
+    """In both directions."""
+    now = int(time.time())
+    for claims in ({"exp": now - 30}, {"iat": now + 30, "nbf": now + 30}):
+        provider.claims, visitor = claims, Visitor(served)
+        provider.come_back(visitor)
+        assert visitor.session() is not None, visitor.failure()
+
+
+def test_wrong_signatures_are_refused(served: Cairn, provider: HostileProvider):
+    """Of another key, none at all, and one that is made with the client's secret."""
+    good = provider.signed
+    provider.signed = lambda message: good(message + b"x")
+    assert "signature" in refused(served, provider)["message"]
+    for header in ({"alg": "none"}, {"alg": "HS256", "kid": "one"}, {"alg": "RS256", "kid": "unknown"}, {"alg": "ES256", "kid": "one"}, {"typ": "JWT"}):
+        provider.header, provider.signed = header, good if header.get("alg") == "RS256" else lambda _: b""
+        failure = refused(served, provider)
+        assert failure["code"] == "SIGN_IN_INVALID", failure
+
+
+def test_the_answer_names_its_issuer(served: Cairn, provider: HostileProvider):
+    """RFC 9207: with another issuer, the code is not even sent."""
+    failure = refused(served, provider, iss="http://other.example")
+    assert failure["code"] == "SIGN_IN_INVALID" and "http://other.example" in failure["message"]
+    assert not [path for path, _, _ in provider.requests if path == "/token"]
+    visitor = Visitor(served)
+    provider.come_back(visitor, iss=provider.issuer)
+    assert visitor.session() is not None
+
+
+def test_an_announced_issuer_must_be_there(make_store: Callable[..., Cairn], provider: HostileProvider):
+    """The metadata say that answers name it, so one without it may come from elsewhere."""
+    provider.metadata = {"authorization_response_iss_parameter_supported": True}
+    store = make_store()
+    store.extra |= settings(provider.issuer, store.console)
+    store.start()
+    failure = refused(store, provider)
+    assert failure["code"] == "SIGN_IN_INVALID" and "(iss)" in failure["message"]
+    visitor = Visitor(store)
+    provider.come_back(visitor, iss=provider.issuer)
+    assert visitor.session() is not None
+
+
+@pytest.mark.parametrize(("status", "body", "code", "reason"), [
+    (400, b'{"error": "invalid_grant", "error_description": "<i>\\u202eused"}', "SIGN_IN_REFUSED", "refused the sign-in (invalid_grant): <i>\ufffdused"),
+    (500, b"oops", "SIGN_IN_UNAVAILABLE", "HTTP status 500"),
+    (302, b"", "SIGN_IN_UNAVAILABLE", "HTTP status 302"),
+    (200, b"{}", "SIGN_IN_INVALID", "did not answer with an ID token"),
+    (200, b'{"id_token": "secret-part', "SIGN_IN_INVALID", "did not answer with an ID token"),
+    (200, b'{"id_token": "a.b.c"}', "SIGN_IN_INVALID", "cannot be read"),
+    (200, b"[" * 300_000, "SIGN_IN_UNAVAILABLE", "has more than 262144 bytes"),
+    (200, b"[" * 200_000, "SIGN_IN_INVALID", "did not answer with an ID token"),
+])
+def test_wrong_answers_to_the_code(served: Cairn, provider: HostileProvider, status: int, body: bytes, code: str, reason: str):
+    """Nothing of a token is in the message."""
+    provider.answers["/token"] = status, body
+    failure = refused(served, provider)
+    assert failure["code"] == code and reason in failure["message"] and "secret-part" not in failure["message"], failure
+
+
+def test_user_info_of_another_person_is_refused(served: Cairn, provider: HostileProvider):
+    """The ID token leaves the groups out, and the endpoint speaks of somebody else."""
+    provider.claims = {"groups": None}
+    provider.answers["/user"] = 200, json.dumps({"sub": "2", "groups": ["cairn-admins"]}).encode()
+    failure = refused(served, provider)
+    assert failure["code"] == "SIGN_IN_INVALID" and "another person" in failure["message"]
+    # What the ID token says counts more.
+    provider.claims = {"preferred_username": None, "groups": ["auditors"]}
+    provider.answers["/user"] = 200, json.dumps({"sub": "1", "preferred_username": "joan", "groups": ["cairn-admins"]}).encode()
+    visitor = Visitor(served)
+    provider.come_back(visitor)
+    assert (visitor.session()["role"], visitor.session()["principal"]) == ("auditor", "person:joan")
+
+
+@pytest.mark.parametrize(("name", "principal"), [
+    ("<script>alert(1)</script>", "person:<script>alert(1)</script>"),
+    ("a\u202enimda\r\nx: y", "person:a\ufffdnimda\ufffd\ufffdx: y"),
+    ("\u00e4" * 1024, "person:" + "\u00e4" * 64),
+    (" ", "person:1"),
+    (["root"], "person:1"),
+])
+def test_hostile_names_are_harmless(served: Cairn, provider: HostileProvider, name: object, principal: str):
+    """They are text everywhere, of a limited length."""
+    provider.claims = {"preferred_username": name}
+    visitor = Visitor(served)
+    provider.come_back(visitor)
+    assert visitor.session()["principal"] == principal
+
+
+def test_many_sign_ins_end_their_own_ones(served: Cairn, provider: HostileProvider):
+    """The first of more than fifty from one address is not known any more; the server still signs people in."""
+    first = Visitor(served)
+    state = parse_qs(first.begin())["state"][0]
+    for _ in range(50):
+        Visitor(served).begin()
+    response = first.come_back(f"{served.console}/sign-in/callback?state={state}&code=x")
+    assert response.headers["location"] == "/?sign-in=unknown"
+    visitor = Visitor(served)
+    provider.come_back(visitor)
+    assert visitor.session() is not None
+
+
+def test_other_hosts_lead_to_the_one_of_the_provider(served: Cairn):
+    """The cookie would be missing at the host that the provider sends the browser to."""
+    response = Console(served).post("/sign-in", headers={"x-service-console": "1", "Sec-Fetch-Site": "same-origin", "Host": f"localhost:{served.console_port}"})
+    refusal = expect_refusal(response, 400, "INVALID_REQUEST")
+    assert served.console in refusal
+
+
+@pytest.mark.parametrize(("metadata", "reason"), [
+    ({"issuer": "http://other.example"}, "calls itself http://other.example"),
+    ({"token_endpoint": "file:///etc/passwd"}, "token_endpoint is not an https URL"),
+    ({"code_challenge_methods_supported": ["plain"]}, "S256"),
+    ({"jwks_uri": None}, "not the metadata of a provider"),
+])
+def test_unusable_metadata_are_named(make_store: Callable[..., Cairn], provider: HostileProvider, metadata: dict, reason: str):
+    """In the answer and in the log."""
+    provider.metadata = metadata
+    store = make_store()
+    store.extra |= settings(provider.issuer, store.console)
+    store.start()
+    refusal = expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
+    assert reason in refusal and reason in store.wait_output(reason)
