@@ -1,15 +1,18 @@
 //! Registry of the runs that import versions.
 //!
-//! The beginning of a run is in the audit trail, and speaks for all of its requests.
+//! The beginning of a run is in the audit trail, and speaks for all of its requests. What has come in a run is counted in
+//! memory, as are the latest signed reports.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cairn_api::{ImportFailure, ImportList, ImportOutcome, Proof};
 use cairn_engine::Bucket;
-use cairn_model::{Clock, SystemClock, time_id};
+use cairn_model::{Clock, SystemClock, Timestamp, time_id};
 
 use crate::error::AdminError;
-use crate::limits::IMPORT_RUNS_MAX;
+use crate::limits::{IMPORT_REPORTS_MAX, IMPORT_RUNS_MAX, IMPORT_RUNS_SHOWN, IMPORT_TEXT_CHARACTERS_MAX};
 
 time_id! {
     /// The id of a run.
@@ -17,35 +20,132 @@ time_id! {
 }
 
 /// A run of one bucket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ImportRun {
     id: ImportId,
     /// The id of the bucket.
     bucket: u64,
+    bucket_name: String,
+    source: String,
+    principal: String,
+    begun_at: Timestamp,
     /// Whether storage events are written.
     pub(crate) emits_events: bool,
+    versions: AtomicU64,
+    unchanged: AtomicU64,
+    bytes: AtomicU64,
+    failures: AtomicU64,
+    /// Milliseconds since the Unix epoch; 0 before the first request.
+    last_at: AtomicU64,
+    last_failure: Mutex<Option<ImportFailure>>,
 }
 
-/// The latest runs, oldest first. Shared by all executors.
-#[derive(Clone, Default)]
-pub struct ImportRuns(Arc<Mutex<VecDeque<ImportRun>>>);
+impl ImportRun {
+    fn seen(&self) {
+        self.last_at.store(SystemClock.now().0, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that were written.
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.seen();
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts a version.
+    pub(crate) fn add_version(&self, outcome: ImportOutcome) {
+        self.seen();
+        let is_new = matches!(outcome, ImportOutcome::Created | ImportOutcome::Replaced);
+        let count = if is_new { &self.versions } else { &self.unchanged };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes a request that was refused.
+    pub(crate) fn add_failure(&self, key: &str, error: &AdminError) {
+        self.seen();
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        let short = |text: &str| text.chars().take(IMPORT_TEXT_CHARACTERS_MAX).collect();
+        let failure = ImportFailure {
+            time: SystemClock.now().into(),
+            key: short(key),
+            code: error.code().to_owned(),
+            message: short(&error.message()),
+        };
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+
+    fn body(&self) -> cairn_api::ImportRun {
+        let last_at = Some(self.last_at.load(Ordering::Relaxed)).filter(|time| *time > 0);
+        cairn_api::ImportRun {
+            import_id: self.id.to_string().into(),
+            bucket: self.bucket_name.clone(),
+            source: self.source.clone(),
+            principal: self.principal.clone(),
+            begun_at: self.begun_at.into(),
+            last_at: last_at.map(|time| Timestamp(time).into()),
+            versions: self.versions.load(Ordering::Relaxed),
+            unchanged: self.unchanged.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+            last_failure: self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Known {
+    runs: VecDeque<Arc<ImportRun>>,
+    reports: VecDeque<Proof>,
+}
+
+/// The latest runs and reports, oldest first. Shared by all executors.
+#[derive(Clone)]
+pub struct ImportRuns {
+    known: Arc<Mutex<Known>>,
+    since: Timestamp,
+}
+
+impl Default for ImportRuns {
+    fn default() -> Self {
+        Self { known: Arc::default(), since: SystemClock.now() }
+    }
+}
 
 impl ImportRuns {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<ImportRun>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a run. If there are too many, the oldest one is forgotten.
     ///
     /// # Errors
     /// `INTERNAL_ERROR` without random numbers.
-    pub(crate) fn begin(&self, bucket: &Bucket, emits_events: bool) -> Result<ImportId, AdminError> {
-        let id = ImportId(time_id::random(SystemClock.now()).map_err(|_| AdminError::Internal)?);
-        let mut runs = self.lock();
+    pub(crate) fn begin(
+        &self,
+        bucket: &Bucket,
+        (source, principal): (String, String),
+        emits_events: bool,
+    ) -> Result<ImportId, AdminError> {
+        let begun_at = SystemClock.now();
+        let id = ImportId(time_id::random(begun_at).map_err(|_| AdminError::Internal)?);
+        let run = ImportRun {
+            id,
+            bucket: bucket.id(),
+            bucket_name: bucket.name.to_string(),
+            source,
+            principal,
+            begun_at,
+            emits_events,
+            versions: AtomicU64::default(),
+            unchanged: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            failures: AtomicU64::default(),
+            last_at: AtomicU64::default(),
+            last_failure: Mutex::default(),
+        };
+        let runs = &mut self.lock().runs;
         if runs.len() >= IMPORT_RUNS_MAX {
             runs.pop_front();
         }
-        runs.push_back(ImportRun { id, bucket: bucket.id(), emits_events });
+        runs.push_back(Arc::new(run));
         Ok(id)
     }
 
@@ -53,10 +153,30 @@ impl ImportRuns {
     ///
     /// # Errors
     /// `IMPORT_NOT_FOUND`.
-    pub(crate) fn get(&self, bucket: &Bucket, id: &str) -> Result<ImportRun, AdminError> {
+    pub(crate) fn get(&self, bucket: &Bucket, id: &str) -> Result<Arc<ImportRun>, AdminError> {
         let id = ImportId::parse(id).ok_or(AdminError::ImportNotFound)?;
         // Most requests belong to a run that began lately.
-        let found = self.lock().iter().rev().find(|run| run.id == id && run.bucket == bucket.id()).copied();
-        found.ok_or(AdminError::ImportNotFound)
+        let known = self.lock();
+        let found = known.runs.iter().rev().find(|run| run.id == id && run.bucket == bucket.id());
+        found.cloned().ok_or(AdminError::ImportNotFound)
+    }
+
+    /// Keeps a signed report. If there are too many, the oldest one is forgotten.
+    pub(crate) fn keep_report(&self, report: Proof) {
+        let reports = &mut self.lock().reports;
+        if reports.len() >= IMPORT_REPORTS_MAX {
+            reports.pop_front();
+        }
+        reports.push_back(report);
+    }
+
+    /// Returns the latest runs and reports.
+    pub(crate) fn list(&self) -> ImportList {
+        let known = self.lock();
+        ImportList {
+            imports: known.runs.iter().rev().take(IMPORT_RUNS_SHOWN).map(|run| run.body()).collect(),
+            reports: known.reports.iter().rev().cloned().collect(),
+            since: self.since.into(),
+        }
     }
 }

@@ -28,6 +28,21 @@ pub(crate) const USAGE_TIME_MAX: Duration = Duration::from_secs(20);
 /// Most folders that a count returns: those with the most bytes.
 pub(crate) const FOLDERS_MAX: usize = 1000;
 
+/// Most intervals of a count of changes, and how many there are unless the client says otherwise: one for 2 hours of a week.
+pub(crate) const CHANGE_STEPS_MAX: u64 = 168;
+/// See [`CHANGE_STEPS_MAX`].
+pub(crate) const CHANGE_STEPS_DEFAULT: u64 = 84;
+/// Reads of the engine for one interval, of a few thousand events each. What is left out is said.
+pub(crate) const CHANGE_READS_MAX: usize = 16;
+/// Longest time of one count. The newest intervals are counted first.
+pub(crate) const CHANGE_TIME_MAX: Duration = Duration::from_secs(2);
+/// Most deletions that a count names, and the fewest objects that each of them has removed.
+pub(crate) const CHANGE_DELETIONS_MAX: usize = 20;
+/// See [`CHANGE_DELETIONS_MAX`].
+pub(crate) const CHANGE_DELETED_MIN: u64 = 10;
+/// Most principals and rules that are told apart in one interval.
+pub(crate) const CHANGE_ACTORS_MAX: usize = 1000;
+
 /// Most entries of a history.
 pub(crate) const HISTORY_ENTRIES_MAX: usize = 1000;
 /// Most storage events that are examined for a history, and the longest time that each of its sources takes.
@@ -48,6 +63,13 @@ pub(crate) const ARCHIVE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Most runs of imports that are remembered. An importer whose run was forgotten begins another one.
 pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
+
+/// Most of them that a list shows, the latest ones.
+pub(crate) const IMPORT_RUNS_SHOWN: usize = 100;
+/// Most reports of imports that are kept in memory. Each has at most the size of a body.
+pub(crate) const IMPORT_REPORTS_MAX: usize = 8;
+/// Most characters of a key and of a message in the last failure of a run.
+pub(crate) const IMPORT_TEXT_CHARACTERS_MAX: usize = 200;
 
 /// Most sessions of the console: people, each with a few browsers.
 pub(crate) const SESSIONS_MAX: usize = 1000;
@@ -88,6 +110,9 @@ pub(crate) const STORED_HEADER_BYTES_MAX: usize = 2048;
 pub(crate) const PREVIEW_TEXT_BYTES_MAX: u64 = 1 << 20;
 /// Largest image with a preview, in bytes: browsers draw it without a noticeable pause.
 pub(crate) const PREVIEW_IMAGE_BYTES_MAX: u64 = 16 << 20;
+
+/// Largest PDF with a preview, in bytes: a scanned book.
+pub(crate) const PREVIEW_PDF_BYTES_MAX: u64 = 64 << 20;
 
 /// Most parameters of a query. Only lists are repeated, and none has more sensible values.
 pub(crate) const QUERY_PARAMETERS_MAX: usize = 64;

@@ -201,6 +201,20 @@ pub(crate) static ROUTES: &[Route] = &[
         "set_object_legal_hold",
         handler!(objects::set_legal_hold),
     ),
+    put(
+        "/api/v1/buckets/{bucket}/object-tags/{key}",
+        STORAGE,
+        "set_object_tags",
+        handler!(objects::set_tags),
+    )
+    .object_change(),
+    put(
+        "/api/v1/buckets/{bucket}/object-metadata/{key}",
+        STORAGE,
+        "set_object_metadata",
+        handler!(objects::set_metadata),
+    )
+    .object_change(),
     get(
         "/api/v1/buckets/{bucket}/multipart-uploads",
         ALL,
@@ -251,6 +265,8 @@ pub(crate) static ROUTES: &[Route] = &[
         handler!(imports::put_part),
     )
     .unrecorded(),
+    get("/api/v1/imports", ALL, "list_imports", handler!(imports::list)),
+    get("/api/v1/buckets/{bucket}/changes", ALL, "count_changes", handler!(objects::changes)).data_read(),
     get("/api/v1/buckets/{bucket}/find", ALL, "find_objects", handler!(objects::find)).data_read(),
     get("/api/v1/buckets/{bucket}/folder-usage", ALL, "get_folder_usage", handler!(objects::folder_usage))
         .data_read(),

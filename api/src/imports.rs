@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::lifecycle::Tag;
 use crate::objects::Retention;
-use crate::text::{EntityTag, Id, UploadId};
+use crate::text::{EntityTag, Id, Time, UploadId};
+use crate::verification::Proof;
 
 /// A run that brings versions of another store into a bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -71,4 +72,48 @@ pub struct ChangeImported {
     pub retention: Option<Retention>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub legal_hold: Option<bool>,
+}
+
+/// Why the last request of a run failed that did.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ImportFailure {
+    pub time: Time,
+    /// Shortened if it is long.
+    pub key: String,
+    pub code: String,
+    pub message: String,
+}
+
+/// A run that the server knows, and what has come in it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ImportRun {
+    pub import_id: Id,
+    pub bucket: String,
+    /// What the importer has named as its source.
+    pub source: String,
+    pub principal: String,
+    pub begun_at: Time,
+    /// When the last request came. Null if there was none.
+    pub last_at: Option<Time>,
+    /// Versions and delete markers that were written.
+    pub versions: u64,
+    /// Versions that were here already, as the importer sent them.
+    pub unchanged: u64,
+    /// Bytes of content that were written, with those of parts.
+    pub bytes: u64,
+    /// Requests that were refused. The importer may have repeated them.
+    pub failures: u64,
+    pub last_failure: Option<ImportFailure>,
+}
+
+/// The latest runs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ImportList {
+    #[schemars(length(max = 100))]
+    pub imports: Vec<ImportRun>,
+    /// The latest reports that were signed since the service was started, the newest first.
+    #[schemars(length(max = 8))]
+    pub reports: Vec<Proof>,
+    /// When the service was started: earlier runs are not known.
+    pub since: Time,
 }

@@ -152,6 +152,39 @@ pub struct UploadPage {
     pub next_upload_id_marker: Option<String>,
 }
 
+/// The tags of a version. They replace those that it has.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectTags {
+    #[schemars(length(max = 10))]
+    pub tags: Vec<Tag>,
+}
+
+/// Content type, headers and metadata of an object. They replace all that it has.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetObjectMetadata {
+    /// Null: binary/octet-stream.
+    pub content_type: Option<String>,
+    /// The other stored headers.
+    #[serde(default)]
+    #[schemars(extend("additionalProperties" = false, "properties" = {
+        "cache-control": {"type": "string"}, "content-disposition": {"type": "string"},
+        "content-encoding": {"type": "string"}, "content-language": {"type": "string"},
+        "expires": {"type": "string"},
+    }))]
+    pub headers: BTreeMap<String, String>,
+    /// x-amz-meta-*, names without the prefix.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
+    /// The entity tag that the object must have. The commit decides, so no write in between is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
+    /// The time at which the object must have been written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_last_modified: Option<Time>,
+}
+
 /// Where an object is copied to, and which version of it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -410,4 +443,40 @@ pub struct ObjectHistory {
     pub entries: Vec<HistoryEntry>,
     /// Whether everything that is kept was looked at.
     pub complete: bool,
+}
+
+/// What changed in an interval.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ChangeStep {
+    /// When the interval begins. It ends where the next one begins.
+    pub since: Time,
+    /// Objects that were created, overwritten or restored.
+    pub written: u64,
+    /// Objects and versions that were deleted.
+    pub deleted: u64,
+    /// Whether all events of the interval were counted. If not, the numbers are the least.
+    pub complete: bool,
+}
+
+/// Deletions of one caller or lifecycle rule in an interval.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LargeDeletion {
+    /// When the first object was deleted.
+    pub time: Time,
+    pub principal: Option<String>,
+    pub rule_id: Option<String>,
+    pub objects: u64,
+    /// Whether all of them were counted.
+    pub complete: bool,
+}
+
+/// The changes of a bucket between two times, in equal intervals, as far as storage events are kept.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct BucketChanges {
+    pub until: Time,
+    #[schemars(length(min = 1, max = 168))]
+    pub steps: Vec<ChangeStep>,
+    /// The largest ones, of at least 10 objects each.
+    #[schemars(length(max = 20))]
+    pub deletions: Vec<LargeDeletion>,
 }

@@ -53,3 +53,8 @@ pub struct ContentType(#[schemars(length(min = 1, max = 255))] pub String);
 #[derive(JsonSchema)]
 #[schemars(inline)]
 pub struct Prefix(#[schemars(length(max = 1024))] pub String);
+
+/// How many intervals are counted.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct ChangeSteps(#[schemars(range(min = 1, max = 168))] pub u32);

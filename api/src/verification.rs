@@ -35,7 +35,7 @@ pub struct VerificationProgress {
 }
 
 /// What was verified, when, and by which store; signed with the key of the store.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// The members of the response, and more.
     pub payload: Map<String, Value>,

@@ -5,8 +5,6 @@ import { fill, h } from "./lib/dom.js";
 import { describe } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
 import { draw, drawWith, place } from "./lib/navigation.js";
-import { session, setSession } from "./lib/session.js";
-import { draw, drawWith } from "./lib/navigation.js";
 import { returnToPlace, session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton } from "./lib/ui.js";

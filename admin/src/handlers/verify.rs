@@ -89,14 +89,17 @@ pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 pub(crate) async fn import_report(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let SignImportReport { report } = call.json().await?;
-    signed(&call, report, "report", "import")
+    let proof = signed(&call, report, "report", "import")?;
+    // The console shows it until the service ends. The importer keeps it in a file.
+    call.context.imports.keep_report(proof.clone());
+    reply(&SignedImportReport { proof })
 }
 
 /// `POST /api/v1/verify/backups`: signs the manifest of `cairn backup to`.
 pub(crate) async fn backup_manifest(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let SignBackupManifest { manifest } = call.json().await?;
-    signed(&call, manifest, "manifest", "backup")
+    reply(&SignedImportReport { proof: signed(&call, manifest, "manifest", "backup")? })
 }
 
 /// Signs what a client has found, as a proof of this kind.
@@ -105,14 +108,13 @@ fn signed(
     mut payload: Map<String, Value>,
     member: &str,
     kind: &str,
-) -> Result<Reply, AdminError> {
+) -> Result<Proof, AdminError> {
     if payload.values().any(has_fraction) {
         return Err(AdminError::invalid(format!("{member}: numbers must be whole")));
     }
     payload.insert("kind".to_owned(), kind.into());
     payload.insert("signed_at".to_owned(), iso8601_millis(SystemClock.now().0).into());
-    let proof = signed_proof(call.engine()?.store(), payload);
-    reply(&SignedImportReport { proof })
+    Ok(signed_proof(call.engine()?.store(), payload))
 }
 
 /// Whether there is a number in a value that has no canonical form.

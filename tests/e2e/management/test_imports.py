@@ -298,3 +298,28 @@ def test_imported_versions_survive_a_restart(store: Cairn, admin: Management, s3
     assert s3.request("GET", object_target(versioned, "k", f"versionId={FIRST}")).body == b"x" * 100_000
     expect_refusal(run.version("k", SECOND, b"x"), 404, "IMPORT_NOT_FOUND")
     assert expect(admin.get("/storage/inspect"), 200)["findings"] == []
+
+
+def test_runs_are_listed_with_what_came_in_them(admin: Management, versioned: str):
+    """The newest first: versions, bytes with those of parts, what was there already, and the last failure. Reports that were signed follow."""
+    run = Run(admin, versioned)
+    expect(run.version("k", FIRST, b"first"), 201)
+    expect(run.version("k", FIRST, b"first", etag=md5(b"first")), 200)
+    expect(run.version("k", MARKER, date="2021-03-04T05:06:08.000Z", delete_marker="true"), 201)
+    upload = expect(run.send("POST", "imported-uploads", "parts"), 201)["upload_id"]
+    expect(run.send("PUT", "imported-uploads", "parts", content=b"0123456789", upload_id=upload, part_number=1), 200)
+    expect(run.version("parts", SECOND, upload_id=upload), 201)
+    key = "<b>" * 100
+    expect_refusal(run.version(key, FIRST, b"first", etag=md5(b"other")), 400, "INVALID_REQUEST")
+    body = expect(admin.get("/imports"), 200)
+    found = body["imports"][0]
+    assert (found["import_id"], found["bucket"], found["source"], found["principal"]) == (run.id, versioned, "https://minio:9000", "system")
+    assert (found["versions"], found["unchanged"], found["bytes"], found["failures"]) == (3, 1, 15, 1)
+    failure = found["last_failure"]
+    assert (failure["key"], failure["code"]) == (key[:200], "INVALID_REQUEST") and "entity tag" in failure["message"]
+    assert body["since"] <= found["begun_at"] <= found["last_at"] and failure["time"] <= found["last_at"]
+    for number in range(9):
+        expect(admin.post("/verify/imports", {"report": {"number": number}}), 200)
+    reports = expect(admin.get("/imports"), 200)["reports"]
+    assert [report["payload"]["number"] for report in reports] == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert reports[0]["payload"]["kind"] == "import" and reports[0]["signature"]

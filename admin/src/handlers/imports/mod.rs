@@ -11,6 +11,6 @@ mod uploads;
 mod version;
 
 pub(crate) use change::change;
-pub(crate) use run::begin;
+pub(crate) use run::{begin, list};
 pub(crate) use uploads::{begin_upload, put_part};
 pub(crate) use version::put;

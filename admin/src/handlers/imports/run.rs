@@ -1,4 +1,4 @@
-//! Runs of imports: `POST /api/v1/buckets/{bucket}/imports`, and what all other requests name.
+//! Runs of imports: `POST /api/v1/buckets/{bucket}/imports`, what all other requests name, and `GET /api/v1/imports`.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const IMPORT_ID: &str = "import_id";
 
 /// A request of a run about one key.
 pub(super) struct Import {
-    pub(super) run: ImportRun,
+    pub(super) run: Arc<ImportRun>,
     pub(super) bucket: Arc<Bucket>,
     pub(super) key: ObjectKey,
     pub(super) parameters: Parameters,
@@ -33,6 +33,16 @@ impl Import {
         let id = parameters.text(IMPORT_ID).ok_or_else(|| required(IMPORT_ID))?;
         let run = call.context.imports.get(&bucket, id)?;
         Ok(Self { run, bucket, key, parameters })
+    }
+
+    /// Returns a task that notes in the run how a request of it has ended.
+    pub(super) fn noting<T>(&self) -> impl Fn(&Result<T, AdminError>) + use<T> {
+        let (run, key) = (Arc::clone(&self.run), self.key.clone());
+        move |ended| {
+            if let Err(error) = ended {
+                run.add_failure(&key.to_string(), error);
+            }
+        }
     }
 
     /// Returns the value of a parameter that must be given.
@@ -60,7 +70,14 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
             format!("source: must be 1 to {SOURCE_BYTES_MAX} printable ASCII characters without spaces");
         return Err(AdminError::invalid(message));
     }
-    let id = call.context.imports.begin(&bucket, events)?;
+    let principal = call.caller()?.principal.to_string();
+    let id = call.context.imports.begin(&bucket, (source.clone(), principal), events)?;
     let detail = format!("from {source}{}", if events { ", with storage events" } else { "" });
     Ok(Reply::json(StatusCode::CREATED, &BegunImport { import_id: id.to_string().into() })?.detail(detail))
+}
+
+/// `GET /api/v1/imports`: what has come in the latest runs.
+pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    Reply::json(StatusCode::OK, &call.context.imports.list())
 }

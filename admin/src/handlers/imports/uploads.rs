@@ -34,8 +34,15 @@ pub(crate) async fn begin_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminE
 }
 
 /// Writes a part. It replaces an earlier one with the same number.
-pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+pub(crate) async fn put_part(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let import = Import::of(&call, &[UPLOAD_ID, PART_NUMBER])?;
+    let note = import.noting();
+    let put = write_part(call, import).await;
+    note(&put);
+    put
+}
+
+async fn write_part(mut call: Call<'_, '_>, import: Import) -> Result<Reply, AdminError> {
     let upload = UploadId::parse(import.required(UPLOAD_ID)?).ok_or(AdminError::UploadNotFound)?;
     import.required(PART_NUMBER)?;
     let number = import.parameters.number(PART_NUMBER, 1..=PART_NUMBER_MAX.into())?;
@@ -49,7 +56,9 @@ pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError
     let (object, algorithm) = ((&import.bucket, &import.key), begun.checksum.map(|begun| begun.algorithm));
     let (payload, checksum) = receive_and_check(&engine, body, object, size, true, algorithm).await?;
     call.authenticate_again()?;
-    let Import { bucket, key, .. } = import;
+    let Import { run, bucket, key, .. } = import;
     let put = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum }).await;
-    Reply::json(StatusCode::OK, &ImportedPart { etag: put.map_err(write_error)?.etag().to_string().into() })
+    let part = put.map_err(write_error)?;
+    run.add_bytes(size);
+    Reply::json(StatusCode::OK, &ImportedPart { etag: part.etag().to_string().into() })
 }

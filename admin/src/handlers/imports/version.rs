@@ -1,6 +1,7 @@
 //! `PUT /api/v1/buckets/{bucket}/imported-objects/{key}`: imports one version or delete marker.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cairn_api::{ImportOutcome as Outcome, ImportedVersion};
 use cairn_engine::{Cause, Engine, ImportOutcome, ImportVersion, ImportedContent, ImportedIdentity};
@@ -22,12 +23,24 @@ const OPAQUE_ETAG: &str = "opaque_etag";
 const DELETE_MARKER: &str = "delete_marker";
 pub(super) const UPLOAD_ID: &str = "upload_id";
 
-pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+pub(crate) async fn put(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let known = [VERSION_ID, LAST_MODIFIED, ETAG, OPAQUE_ETAG, DELETE_MARKER, UPLOAD_ID];
     let import = Import::of(&call, &known)?;
+    let (run, note) = (Arc::clone(&import.run), import.noting());
+    let put = put_version(call, import).await;
+    note(&put);
+    let (outcome, bytes) = put?;
+    run.add_version(outcome);
+    run.add_bytes(bytes);
+    answer(outcome)
+}
+
+/// Imports the version. Returns the bytes that this request has written, too.
+async fn put_version(mut call: Call<'_, '_>, import: Import) -> Result<(Outcome, u64), AdminError> {
     let identity = identity(&import)?;
     let engine = Rc::clone(call.engine()?);
     let upload = import.parameters.text(UPLOAD_ID);
+    let mut bytes = 0;
     let content = match (flag(&import.parameters, DELETE_MARKER)?, upload) {
         (true, Some(_)) => return Err(AdminError::invalid("a delete marker has no upload")),
         (true, None) => {
@@ -50,7 +63,7 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
             let declared = checksum::declared_of_body(call.head)?;
             if exists(&engine, &import, &identity, size) {
                 // The commit decides for the others. This check avoids the transfer of a body that changes nothing.
-                return answer(Outcome::Unchanged);
+                return Ok((Outcome::Unchanged, 0));
             }
             // Only tests have no connection.
             let body = call.body.take().ok_or(AdminError::Internal)?;
@@ -71,18 +84,20 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
                 attributes.checksums.push((algorithm, digest));
             }
             call.authenticate_again()?;
+            bytes = size;
             ImportedContent::Payload { payload: Box::new(payload), attributes, lock }
         }
     };
     let Import { run, bucket, key, .. } = import;
     let (emits_events, origin) = (run.emits_events, call.origin(Cause::Request));
     let import = ImportVersion { bucket, key, identity, content, emits_events, origin };
-    answer(match engine.import_version(import).await.map_err(write_error)? {
+    let outcome = match engine.import_version(import).await.map_err(write_error)? {
         ImportOutcome::Created => Outcome::Created,
         ImportOutcome::Replaced => Outcome::Replaced,
         ImportOutcome::Unchanged => Outcome::Unchanged,
         ImportOutcome::Kept => Outcome::Kept,
-    })
+    };
+    Ok((outcome, bytes))
 }
 
 /// Makes the response.

@@ -4,10 +4,11 @@
 //! retention of its own bucket applies. The engine admits copies, bounded for each caller. The copy is cancelled if the
 //! client disconnects before the commit.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use cairn_api::CopyObject;
-use cairn_engine::{Cause, ObjectLock, PutObject, WriteCondition};
+use cairn_engine::{Cause, ObjectInfo, ObjectLock, OpenObject, PutObject, WriteCondition};
 use cairn_model::VersionId;
 
 use super::copy_parts::copy_multipart;
@@ -50,6 +51,11 @@ pub(super) fn taken(error: AdminError) -> AdminError {
     }
 }
 
+/// Returns what is opened of a version that is copied, and the version. Parts are opened one by one.
+pub(super) fn copied_range(info: &ObjectInfo) -> (Range<u64>, ObjectInfo) {
+    (if info.parts.is_empty() { 0..info.size } else { 0..0 }, info.clone())
+}
+
 /// Writes a new version of a key with the content of another version.
 ///
 /// # Errors
@@ -71,10 +77,20 @@ pub(super) async fn copy_found(
     cause: Cause,
 ) -> Result<(Reply, VersionId), AdminError> {
     let engine = Rc::clone(call.engine()?);
-    let opened = engine.open_object(&source.bucket, &source.key, source.version, |info| {
-        (if info.parts.is_empty() { 0..info.size } else { 0..0 }, info.clone())
-    });
-    let (object, info) = opened.map_err(|error| source.source_error(error))?;
+    let opened = engine.open_object(&source.bucket, &source.key, source.version, copied_range);
+    let opened = opened.map_err(|error| source.source_error(error))?;
+    copy_opened(call, source, opened, destination, cause).await
+}
+
+/// As [`copy_found`], of a version that is open. The copy has the attributes of `info`.
+pub(super) async fn copy_opened(
+    call: &Call<'_, '_>,
+    source: &ObjectRef,
+    (object, info): (OpenObject, ObjectInfo),
+    destination: Destination,
+    cause: Cause,
+) -> Result<(Reply, VersionId), AdminError> {
+    let engine = Rc::clone(call.engine()?);
     let Destination { bucket, key, condition } = destination;
     if condition == WriteCondition::if_absent() && engine.head_object(&bucket, &key, None).is_ok() {
         // The commit decides. This check only avoids the copy of data that would be refused.

@@ -13,7 +13,7 @@ pub(crate) const CONTENT_TYPE: &str = "content-type";
 /// Prefix of the names of user metadata.
 pub(crate) const METADATA_PREFIX: &str = "x-amz-meta-";
 /// Stored headers other than user metadata.
-const STORED: [&str; 6] =
+pub(super) const STORED: [&str; 6] =
     [CONTENT_TYPE, "cache-control", "content-disposition", "content-encoding", "content-language", "expires"];
 
 /// Request headers that make a request depend on the state of its target (RFC 9110 section 13.1).
@@ -73,7 +73,11 @@ pub(crate) fn stored_headers(
     Ok(Attributes { headers, ..Attributes::default() })
 }
 
-fn validate_sizes(headers: &[(String, Vec<u8>)]) -> Result<(), AdminError> {
+/// Refuses headers that are larger than an object may have.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub(super) fn validate_sizes(headers: &[(String, Vec<u8>)]) -> Result<(), AdminError> {
     let (mut metadata, mut system) = (0, 0);
     for (name, value) in headers {
         match name.strip_prefix(METADATA_PREFIX) {

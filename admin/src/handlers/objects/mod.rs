@@ -5,6 +5,7 @@
 
 mod abort_upload;
 mod archive;
+mod changes;
 mod content;
 mod copy;
 mod copy_parts;
@@ -29,11 +30,14 @@ mod put;
 mod record;
 mod restore;
 mod restore_bucket;
+mod set_metadata;
+mod set_tags;
 mod source;
 mod usage;
 
 pub(crate) use abort_upload::abort_upload;
 pub(crate) use archive::{archive_keys, archive_prefix};
+pub(crate) use changes::changes;
 pub(crate) use content::content;
 pub(crate) use copy::copy;
 pub(crate) use delete::delete;
@@ -55,4 +59,6 @@ pub(crate) use preview::preview;
 pub(crate) use put::{declared_size, put, receive, receive_and_check};
 pub(crate) use restore::restore;
 pub(crate) use restore_bucket::restore_bucket;
+pub(crate) use set_metadata::set_metadata;
+pub(crate) use set_tags::set_tags;
 pub(crate) use usage::folder_usage;

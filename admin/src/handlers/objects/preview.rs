@@ -1,7 +1,8 @@
 //! `GET /api/v1/buckets/{bucket}/object-preview/{key}[?version_id=]`: a preview of an object for the console.
 //!
 //! Texts of all types are returned as plain text, and only their beginning: HTML, SVG and scripts are shown but never
-//! run. Images of types that contain only pixels are returned as a whole. All other types are refused with 415.
+//! run. Images of types that contain only pixels are returned as a whole. So is PDF, which browsers draw apart from the page.
+//! All other types are refused with 415.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use super::object_ref::ObjectRef;
 use super::source::stream;
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::limits::{PREVIEW_IMAGE_BYTES_MAX, PREVIEW_TEXT_BYTES_MAX};
+use crate::limits::{PREVIEW_IMAGE_BYTES_MAX, PREVIEW_PDF_BYTES_MAX, PREVIEW_TEXT_BYTES_MAX};
 use crate::reply::{ChangeRecord, Reply};
 
 /// Media types of images that cannot contain scripts.
@@ -43,6 +44,12 @@ const TEXTS: [&str; 12] = [
     "application/xml",
     "application/yaml",
 ];
+/// The media type of documents whose preview is drawn by the browser's own viewer.
+const PDF: &str = "application/pdf";
+/// What a browser may do with PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process. No
+/// script of the console's origin runs in it.
+const PDF_POLICY: &str = "script-src 'none'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
+                          form-action 'none'; frame-ancestors 'self'";
 /// The media type of all text previews.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -64,7 +71,8 @@ pub(crate) async fn preview(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let body = stream(&call, &source, object, range.end - range.start).await?;
     let headers = vec![("content-type", content_type.to_owned())];
     let reply = Reply { status: StatusCode::OK, headers, body, record: ChangeRecord::default() };
-    Ok(reply.header(SANDBOX.0, SANDBOX.1).header("etag", etag.quoted()))
+    let policy = if content_type == PDF { PDF_POLICY } else { SANDBOX.1 };
+    Ok(reply.header(SANDBOX.0, policy).header("etag", etag.quoted()))
 }
 
 /// Decides what is shown of an object.
@@ -80,6 +88,12 @@ fn plan_preview(info: &ObjectInfo) -> Result<Preview, AdminError> {
             return Err(AdminError::UnsupportedMediaType("images of more than 16 MiB have no preview"));
         }
         return Ok(Preview { content_type: image, range: 0..info.size });
+    }
+    if essence == PDF {
+        if info.size > PREVIEW_PDF_BYTES_MAX {
+            return Err(AdminError::UnsupportedMediaType("PDF of more than 64 MiB has no preview"));
+        }
+        return Ok(Preview { content_type: PDF, range: 0..info.size });
     }
     if is_text(essence) {
         return Ok(Preview { content_type: PLAIN, range: 0..info.size.min(PREVIEW_TEXT_BYTES_MAX) });
@@ -100,7 +114,7 @@ fn is_plain_encoding(attributes: &Attributes) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PLAIN, Preview, plan_preview};
+    use super::{PDF, PLAIN, Preview, plan_preview};
     use cairn_engine::{Attributes, ObjectInfo, ObjectLock};
     use cairn_model::{Etag, Timestamp, VersionId};
 
@@ -149,12 +163,19 @@ mod tests {
             Some(Preview { content_type: "image/png", range: 0..size_max })
         );
         assert_eq!(of_type("image/png", size_max + 1), None);
-        for other in
-            ["image/tiff", "application/pdf", "video/mp4", "binary/octet-stream", "", "image/png,text/html"]
-        {
+        for other in [
+            "image/tiff",
+            "application/postscript",
+            "video/mp4",
+            "binary/octet-stream",
+            "",
+            "image/png,text/html",
+        ] {
             assert_eq!(of_type(other, 1), None, "{other}");
         }
         assert!(plan_preview(&object(&[], 1)).is_err());
+        assert_eq!(of_type("application/pdf", 7), Some(Preview { content_type: PDF, range: 0..7 }));
+        assert_eq!(of_type("application/pdf", (64 << 20) + 1), None);
         let compressed = [("content-type", "text/plain"), ("content-encoding", "gzip")];
         assert!(plan_preview(&object(&compressed, 1)).is_err());
     }

@@ -257,6 +257,11 @@ operations! {
     "set_object_legal_hold", "objects": "Puts a legal hold on a version, by default the current one, or takes it off.";
     [VERSION_ID], json_body::<LegalHold>() => [ok::<LegalHold>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, (409, "OBJECT_LOCK_NOT_ENABLED")];
+    "set_object_tags", "objects": "Replaces the tags of a version, by default the current one.";
+    [VERSION_ID], json_body::<ObjectTags>() => [ok::<ObjectTags>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    "set_object_metadata", "objects": "Replaces content type, headers and metadata of an object, by a copy onto itself.";
+    [], json_body::<SetObjectMetadata>() => [created::<ObjectRecord>()],
+    [BUCKET_NAME, BUCKET, OBJECT, QUOTA, (412, "PRECONDITION_FAILED")];
     "list_multipart_uploads", "objects": "Lists unfinished multipart uploads in key order.";
     [
         optional::<String>("prefix"), optional::<PageLimit>("limit"), optional::<String>("key_marker"),
@@ -292,6 +297,11 @@ operations! {
     [IMPORT_ID, required::<UploadId>("upload_id"), required::<u16>("part_number")],
     Some(RequestBody { content: Content::Bytes, is_required: false })
         => [ok::<ImportedPart>()], [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, (411, "INVALID_REQUEST")];
+    "list_imports", "imports": "Lists the latest runs since the service was started, the newest first.";
+    [], None => [ok::<ImportList>()], [];
+    "count_changes", "objects": "Counts the changes of objects between two times, and names the largest deletions.";
+    [required::<Time>("since"), optional::<Time>("until"), optional::<ChangeSteps>("steps"), optional::<Prefix>("prefix")],
+    None => [ok::<BucketChanges>()], [BUCKET_NAME, BUCKET];
     "find_objects", "objects": "Finds the objects that fulfil all conditions. A parameter tag.<name> is the value that the tag must have.";
     [
         optional::<KeyText>("contains"), optional::<KeyText>("glob"), optional::<Prefix>("prefix"),
