@@ -7,7 +7,7 @@ import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, resto
 import { draw, drawWith, place } from "./lib/navigation.js";
 import { returnToPlace, session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
-import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton } from "./lib/ui.js";
+import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
 
 const VIEWS = new Set([
   "access",
@@ -89,7 +89,7 @@ function loadViews() {
 // Says why a view is not shown, with a button that helps.
 async function problemBox(error) {
   const isMissing = !(error instanceof ApiError) && String(error.message).includes("import");
-  if (!isMissing) return errorBox(error, draw);
+  if (!isMissing) return errorBox(error, draw, draw);
   if (await isReachable()) return errorBox(new Error(t("The server has a new version.")), () => location.reload());
   // Browsers do not ask again for a module that they did not get.
   const again = async () => ((await isReachable()) ? location.reload() : draw());
@@ -122,6 +122,7 @@ async function drawView() {
     const view = await import(`./views/${name}.js`);
     if (number !== drawn) return;
     leave = (await view.show(body, { parts, parameters })) ?? null;
+    succeeded(draw);
     if (number !== drawn) leave?.();
   } catch (error) {
     if (error.name === "AbortError" || number !== drawn) return;

@@ -149,6 +149,11 @@ class Page:
                 if "stale element" not in str(error) or time.monotonic() > give_up:
                     raise
 
+    def act(self, name: str) -> None:
+        """Clicks something in the menu of an object."""
+        self.click("More actions")
+        self.click(name)
+
     def fill(self, label: str, value: str) -> None:
         """Types into a field in place of what is in it."""
         field = self.element(_FIELD, label)

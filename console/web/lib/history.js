@@ -160,7 +160,7 @@ export function showHistory(place, chosen, onChoose) {
       if (details.open && isOther) fill(rows, figureTable(found));
       timer = setTimeout(load, REFRESH[wanted]);
     } catch (error) {
-      if (!isOver) fill(drawn, errorBox(error, load));
+      if (!isOver) fill(drawn, errorBox(error, load, load));
     }
   };
   period.addEventListener("change", () => {

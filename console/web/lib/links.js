@@ -4,7 +4,7 @@ import { api, bucketPath, encodeKey } from "./api.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
 import { mayStore } from "./session.js";
-import { count, plural, t } from "./text.js";
+import { count, date, plural, t } from "./text.js";
 import {
   acting,
   ask,
@@ -169,6 +169,13 @@ export async function createEmbed(bucket, key, contentType) {
   return made;
 }
 
+// What a line of a list says of a link.
+function factsOf(row) {
+  const opened = plural(row.access_count, "opened {n} time", "opened {n} times");
+  const until = row.expires_at ? t("until {date}", { date: date(row.expires_at) }) : t("without an end");
+  return [row.kind === "share" ? t("share") : t("embed"), until, opened].join(", ");
+}
+
 /** The table of links. `changed` is called after a change. */
 export function linkTable(rows, changed, withObject = true) {
   const path = (row, ...rest) => [`/api/v1/${row.kind}s`, row.id, ...rest].join("/");
@@ -218,6 +225,7 @@ export function linkTable(rows, changed, withObject = true) {
           tag(t(row.status), row.status === "active" ? "good" : "warn"),
           " ",
           row.password_protected && tag(t("password")),
+          !withObject && h("div", { class: "muted small" }, factsOf(row)),
         ],
       },
       withObject && {
@@ -225,13 +233,13 @@ export function linkTable(rows, changed, withObject = true) {
         kind: "wide",
         cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])),
       },
-      {
+      withObject && {
         name: t("Created"),
         from: "medium",
         cell: (row) => [timeCell(row.created_at), h("div", { class: "muted small" }, row.created_by)],
       },
-      { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },
-      {
+      withObject && { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },
+      withObject && {
         name: t("Downloads"),
         align: "end",
         from: "medium",

@@ -1,6 +1,7 @@
 // Moves and renames objects and folders. Nothing is replaced without a question.
 
 import { api, bucketPath, encodeKey } from "./api.js";
+import { numbered } from "./collisions.js";
 import { h } from "./dom.js";
 import { draw } from "./navigation.js";
 import { walk } from "./removal.js";
@@ -8,12 +9,6 @@ import { count, plural, t } from "./text.js";
 import { ask, field, notice, noticeError, select } from "./ui.js";
 
 const AT_ONCE = 4;
-
-// A name that is free: `a.txt` becomes `a (2).txt`.
-function numbered(key, number) {
-  const [, stem, ending] = /^(.*?)(\.[^./]*)?$/s.exec(key);
-  return `${stem} (${number})${ending ?? ""}`;
-}
 
 async function moveOne(bucket, { from, to, target }, ifAbsent) {
   await api.post(bucketPath(bucket, "object-move", encodeKey(from)), {

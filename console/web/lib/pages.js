@@ -2,7 +2,7 @@
 
 import { fill, h } from "./dom.js";
 import { t } from "./text.js";
-import { button, errorBox, SKELETON_AFTER, skeleton } from "./ui.js";
+import { button, errorBox, SKELETON_AFTER, skeleton, succeeded } from "./ui.js";
 
 /**
  * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so
@@ -32,6 +32,7 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
     try {
       const page = await load(next);
       if (own !== serial) return;
+      succeeded(more);
       state.rows.push(...page.rows);
       const isFirst = next === undefined;
       next = page.next ?? null;
@@ -51,7 +52,7 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
     } catch (error) {
       if (error.name === "AbortError" || own !== serial) return;
       if (list.querySelector(".skeleton")) fill(list);
-      fill(foot, errorBox(error, more));
+      fill(foot, errorBox(error, more, more));
     } finally {
       clearTimeout(timer);
     }

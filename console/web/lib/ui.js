@@ -107,14 +107,55 @@ export function acting(task, done) {
   };
 }
 
-/** An error in place of a part of the page. `retry` tries again. */
-export function errorBox(error, retry) {
+// When something that was only read is tried again by itself, in seconds.
+const RETRIES = [2, 8, 30];
+// How often something was tried by itself.
+const tries = new WeakMap();
+
+/** Whether another try may help: the server is away or busy, or failed. */
+const mayPass = (error) => error?.status === 0 || error?.status === 429 || error?.status >= 500;
+
+/** Forgets failures of a task that has succeeded, so that the next ones are tried again, too. */
+export const succeeded = (task) => tries.delete(task);
+
+// Counts down, and tries again if the box is still shown.
+function trying(box, place, retry, task) {
+  const number = tries.get(task) ?? 0;
+  if (number >= RETRIES.length) return;
+  let left = RETRIES[number];
+  const tick = () => {
+    // Something else is shown meanwhile.
+    if (left < RETRIES[number] && !box.isConnected) return;
+    if (left <= 0) {
+      tries.set(task, number + 1);
+      retry();
+      return;
+    }
+    place.textContent = t("It is tried again in {n} s.", { n: left });
+    left -= 1;
+    setTimeout(tick, 1000);
+  };
+  tick();
+}
+
+/**
+ * An error in place of a part of the page. `retry` tries again. With `task`, what failed was only read: it is tried
+ * again by itself after 2, 8 and 30 s, counted for this task.
+ */
+export function errorBox(error, retry, task) {
+  const soon = h("p", { class: "muted small" });
+  const made = errorParts(error, retry, soon);
+  if (task && retry && mayPass(error)) trying(made, soon, retry, task);
+  return made;
+}
+
+function errorParts(error, retry, soon) {
   const id = error.requestId && h("p", { class: "muted small" }, t("Request"), " ", h("code", null, error.requestId));
   return h(
     "div",
     { class: "problem", role: "alert" },
     icon("alert"),
-    h("div", null, h("p", null, describe(error)), id),
+    h("div", null, h("p", null, describe(error)), soon, id),
     retry && h("div", { class: "row" }, button([icon("retry"), t("Try again")], retry)),
   );
 }
@@ -141,20 +182,24 @@ export function skeleton() {
 /** How long nothing is shown before a skeleton is, in milliseconds. */
 export const SKELETON_AFTER = 150;
 
-/** Fills `place` with what `load` returns. Shows rows of a skeleton after a moment, and errors in place. */
-export async function loadInto(place, load) {
+/**
+ * Fills `place` with what `load` returns. Shows rows of a skeleton after a moment, and errors in place. What is only
+ * read is tried again by itself; `isOnce` if the user decides.
+ */
+export async function loadInto(place, load, isOnce = false) {
   const timer = setTimeout(() => fill(place, skeleton()), SKELETON_AFTER);
   place.setAttribute("aria-busy", "true");
   try {
     const made = await load();
     clearTimeout(timer);
+    succeeded(load);
     if (made !== undefined) fill(place, made);
   } catch (error) {
     clearTimeout(timer);
     if (error?.name === "AbortError") return;
     fill(
       place,
-      errorBox(error, () => loadInto(place, load)),
+      errorBox(error, () => loadInto(place, load, isOnce), isOnce ? undefined : load),
     );
   } finally {
     place.removeAttribute("aria-busy");
@@ -429,6 +474,12 @@ export function card(title, note, ...children) {
     h("header", null, h("h2", null, title), note && h("div", { class: "muted small" }, note)),
     children,
   );
+}
+
+/** Puts what acts on a card at the end of its heading. */
+export function withTool(made, tool) {
+  made.firstElementChild.append(h("div", { class: "card-tool" }, tool));
+  return made;
 }
 
 let slashed = null;

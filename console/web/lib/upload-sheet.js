@@ -1,10 +1,24 @@
 // The sheet of uploads at the foot of the page: progress, failures, and buttons for them.
 
+import { api, bucketPath } from "./api.js";
+import { askCollisions, freeNames } from "./collisions.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { count, plural, size, t } from "./text.js";
-import { button, notices } from "./ui.js";
-import { active, again, cancel, clear, failed, queue, replace, secondsLeft, tally, watchUploads } from "./uploads.js";
+import { button, noticeError, notices } from "./ui.js";
+import {
+  active,
+  again,
+  cancel,
+  clear,
+  failed,
+  queue,
+  rename,
+  replace,
+  secondsLeft,
+  tally,
+  watchUploads,
+} from "./uploads.js";
 
 const FAILED_SHOWN_MAX = 20;
 
@@ -56,6 +70,7 @@ function makeSheet() {
       },
       icon("close"),
     ),
+    taken: h("div", { class: "taken", hidden: true }),
     waiting: h("span"),
     cancelAll: button(
       t("Cancel all"),
@@ -88,6 +103,7 @@ function makeSheet() {
       null,
       h("div", null, parts.title, parts.figures, parts.fold, parts.close),
       parts.bar,
+      parts.taken,
       parts.announcement,
     ),
     parts.list,
@@ -135,6 +151,45 @@ function rowOf(item) {
   return item.row.whole;
 }
 
+const takenOnes = () => [...failed].filter((item) => item.isTaken);
+
+// Names that appeared while the files were sent: asked for once, too.
+async function decide() {
+  const items = takenOnes();
+  if (items.length === 0) return;
+  const { bucket } = items[0];
+  const mine = items.filter((item) => item.bucket === bucket);
+  const { versioning } = await api.get(bucketPath(bucket));
+  const keys = mine.map((item) => item.key);
+  const choice = await askCollisions({
+    taken: keys,
+    total: keys.length,
+    where: bucket,
+    isVersioned: versioning === "Enabled",
+    action: (number) => (number > 0 ? plural(number, "Upload {n} file", "Upload {n} files") : t("Leave out")),
+  });
+  if (!choice) return;
+  const names = choice === "both" ? await freeNames(bucket, keys) : null;
+  for (const item of mine) {
+    if (choice === "both") await rename(item, names.get(item.key));
+    else if (choice === "replace") await replace(item);
+    else cancel(item);
+  }
+}
+
+function drawTaken(place) {
+  const { length } = takenOnes();
+  place.hidden = length === 0;
+  if (place.dataset.shown === String(length)) return;
+  place.dataset.shown = length;
+  fill(
+    place,
+    icon("warn"),
+    h("span", null, plural(length, "{n} name exists already", "{n} names exist already")),
+    button(t("Decide"), () => decide().catch(noticeError), "link small"),
+  );
+}
+
 function drawSheet() {
   document.documentElement.classList.toggle("has-sheet", queue.length > 0);
   if (queue.length === 0) return sheet?.remove();
@@ -142,6 +197,7 @@ function drawSheet() {
   if (!sheet.isConnected) notices().append(sheet);
   const open = tally.active + tally.waiting;
   const { title, figures, announcement, bar, list, foot, fold, close, waiting, cancelAll, retryAll, hint } = parts;
+  drawTaken(parts.taken);
   title.textContent = titleText(open);
   const percent = `${Math.floor((tally.sent / (tally.bytes || 1)) * 100)} %`;
   figures.textContent = open > 0 ? [percent, timeLeft()].filter(Boolean).join(" · ") : "";

@@ -102,9 +102,19 @@ async function batchOf(bucket, prefix, files) {
   return { batch: { ...batch, open: files.length }, left: files, uploads };
 }
 
+/** Returns whether files were chosen before, and some of them are missing: nothing of theirs is new. */
+export async function isResumed(bucket, files) {
+  const { batches, uploads } = await store.interrupted();
+  if (files.length > 1)
+    return batches.some((batch) => batch.bucket === bucket && ofBatch(batch, files).length === files.length);
+  return uploads.some(
+    (entry) => entry.bucket === bucket && entry.key === files[0]?.key && entry.modified === files[0].file.lastModified,
+  );
+}
+
 function leaveBatch(item) {
   if (!item.batch) return;
-  store.markDone(item.batch.id, item.key);
+  store.markDone(item.batch.id, item.chosen);
   item.batch.open -= 1;
   if (item.batch.open === 0) store.forgetBatch(item.batch.id);
 }
@@ -351,16 +361,17 @@ export function clear(kept) {
 }
 
 /**
- * Adds files: `[{file, key}]`. Objects that exist are kept unless `ifAbsent` is false. `id` continues an earlier upload
- * of one file.
+ * Adds files: `[{file, key, as, isReplacing}]`; `as` is another name than the chosen one. Objects that exist are kept
+ * unless `isReplacing` is set. `id` continues an earlier upload of one file.
  */
-export async function add(bucket, files, { ifAbsent = true, id = null, prefix = "" } = {}) {
+export async function add(bucket, files, { id = null, prefix = "" } = {}) {
   const { batch, left, uploads } =
     files.length > 1 ? await batchOf(bucket, prefix, files) : { left: files, uploads: [] };
   if (left.length === 0 && batch) await store.forgetBatch(batch.id);
   // Counts begin anew with each batch.
   if (!isOpen()) clear([...failed]);
-  for (const { file, key } of left) {
+  for (const { file, key: chosen, as, isReplacing } of left) {
+    const key = as ?? chosen;
     const earlier = uploads.find(
       (entry) =>
         entry.bucket === bucket &&
@@ -371,8 +382,9 @@ export async function add(bucket, files, { ifAbsent = true, id = null, prefix = 
     queue.push({
       bucket,
       key,
+      chosen,
       file,
-      ifAbsent,
+      ifAbsent: !isReplacing,
       id: id ?? earlier?.id ?? null,
       batch,
       state: "waiting",
@@ -413,6 +425,16 @@ export async function replace(item) {
   if (item.id) await discard({ id: item.id }).catch(() => {});
   item.id = null;
   item.ifAbsent = false;
+  if (item.state === "failed") again(item);
+}
+
+/** Uploads a file under another name than the one that exists. */
+export async function rename(item, key) {
+  if (item.id) await discard({ id: item.id }).catch(() => {});
+  item.id = null;
+  // The row shows the name.
+  item.row = null;
+  item.key = key;
   if (item.state === "failed") again(item);
 }
 

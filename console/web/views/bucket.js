@@ -44,6 +44,7 @@ import {
   tag,
   timeCell,
 } from "../lib/ui.js";
+import { decided } from "../lib/upload-choice.js";
 import { showUploads } from "../lib/upload-sheet.js";
 import { add, whenUploaded } from "../lib/uploads.js";
 
@@ -106,10 +107,11 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   async function upload(list) {
     if (list.length === 0) return;
-    await add(bucket, list, { ifAbsent: !overwrite.checked, prefix });
+    const wanted = await decided(bucket, prefix, list, isVersioned);
+    if (!wanted?.length) return;
+    await add(bucket, wanted, { prefix });
     await drawInterrupted(interrupted, bucket);
   }
-  const overwrite = h("input", { type: "checkbox" });
   const remove = (keys, prefixes) => removeAll(bucket, { keys, prefixes }, isVersioned);
   const move = (keys, prefixes) =>
     moveEntries(bucket, [bucket, ...others.filter((name) => name !== bucket)], search ? "" : prefix, {
@@ -402,7 +404,6 @@ export async function show(view, { parts: [bucket], parameters }) {
     h(
       "span",
       { class: "end" },
-      mayChange && h("label", { class: "check" }, overwrite, t("Replace existing objects")),
       hasPast && !isPast && momentButton(bucket, prefix),
       h(
         "button",

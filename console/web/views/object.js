@@ -1,24 +1,25 @@
-// One object: preview, metadata, versions, locks, copies, links, verification.
+// One object: preview, life with its versions, comparison, properties, tags, metadata, locks, copies, links.
 
-import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
+import { api, bucketPath, encodeKey, encodeSegment } from "../lib/api.js";
+import { comparisonCard } from "../lib/compare.js";
 import { fill, h } from "../lib/dom.js";
 import { icon, kindOf, stoneOf } from "../lib/icons.js";
-import { lifeCard } from "../lib/life.js";
+import { lifeCard, namesOf, restoreVersion, versionsOf } from "../lib/life.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
-import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
+import { editRetention, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
+import { openMenuBelow } from "../lib/menu.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
+import { preview } from "../lib/preview.js";
+import { metadataCard, propertiesCard, tagsCard } from "../lib/properties.js";
 import { mayStore } from "../lib/session.js";
-import { date, exactSize, size, t } from "../lib/text.js";
+import { date, size, t } from "../lib/text.js";
 import {
   ask,
   banner,
-  bar,
   button,
-  card,
   commands,
   confirmed,
-  emptyBox,
   errorBox,
   facts,
   field,
@@ -27,37 +28,9 @@ import {
   notice,
   noticeError,
   quoted,
-  sizeCell,
-  table,
   tag,
-  timeCell,
   viewHead,
 } from "../lib/ui.js";
-
-const IMAGES = /^image\/(avif|bmp|gif|jpeg|png|vnd\.microsoft\.icon|webp|x-icon)\b/;
-const TEXTS = /^(text\/|application\/(json|xml|yaml|toml|javascript|sql|x-sh)|.*\+(json|xml|yaml)\b)/;
-
-async function preview(bucket, key, record, version) {
-  const content = contentPath(bucket, key, version);
-  const type = record.content_type;
-  if (/^video\//.test(type)) return h("video", { controls: true, preload: "metadata", src: content });
-  if (/^audio\//.test(type)) return h("audio", { controls: true, preload: "metadata", src: content });
-  const path = withQuery(bucketPath(bucket, "object-preview", encodeKey(key)), { version_id: version });
-  if (IMAGES.test(type)) return h("img", { src: path, alt: t("Preview of {name}", { name: key }) });
-  if (!TEXTS.test(type)) return null;
-  const response = await fetch(path, { credentials: "same-origin" });
-  if (!response.ok) return null;
-  const text = await response.text();
-  let shown = text;
-  if (type.includes("json")) {
-    try {
-      shown = JSON.stringify(JSON.parse(text), null, 2);
-    } catch {
-      // Only the beginning of a long text is sent.
-    }
-  }
-  return h("pre", { tabindex: "0", "aria-label": t("Preview of {name}", { name: key }) }, shown);
-}
 
 async function copy(bucket, key, move) {
   const to = h("input", { type: "text", required: true, value: bucket, spellcheck: "false" });
@@ -98,7 +71,7 @@ async function copy(bucket, key, move) {
 }
 
 async function verify(bucket, key, place_) {
-  await loadInto(place_, async () => {
+  const check = async () => {
     const result = await api.post(`/api/v1/verify/objects/${encodeSegment(bucket)}/${encodeKey(key)}`);
     const proof = JSON.stringify(result.proof, null, 2);
     return h(
@@ -115,121 +88,35 @@ async function verify(bucket, key, place_) {
       ]),
       h("details", null, h("summary", null, t("Signed proof")), h("pre", { class: "mono", tabindex: "0" }, proof)),
     );
-  });
-}
-
-async function versionsOf(bucket, key) {
-  const found = [];
-  let markers = {};
-  for (let page = 0; page < 10; page += 1) {
-    const answer = await api.get(bucketPath(bucket, "object-versions"), { prefix: key, limit: 1000, ...markers });
-    found.push(...answer.versions.filter((version) => version.key === key));
-    if (!answer.next_key_marker || answer.next_key_marker !== key) break;
-    markers = { key_marker: answer.next_key_marker, version_id_marker: answer.next_version_id_marker };
-  }
-  return found;
-}
-
-const lockActions = (bucket, key, version, kind) => [
-  button(t("Retention"), async () => (await editRetention(bucket, key, version)) && draw(), kind),
-  button(
-    version.legal_hold ? t("Take off hold") : t("Put on hold"),
-    () => toggleHold(bucket, key, version).then((changed) => changed && draw(), noticeError),
-    kind,
-  ),
-];
-
-function versionTable(bucket, key, versions, isVersioned, hasLock) {
-  const restore = async (version) => {
-    try {
-      await api.post(`/api/v1/restore/${encodeSegment(bucket)}/${encodeKey(key)}`, { version_id: version.version_id });
-      notice(t("The version is current again."));
-      draw();
-    } catch (error) {
-      noticeError(error);
-    }
   };
-  const remove = async (version) => {
-    const text = t("This version will be deleted permanently. It cannot be undone.");
-    if (!(await confirmed({ title: t("Delete version"), text, action: t("Delete version") }))) return;
-    try {
-      await api.remove(
-        withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: version.version_id }),
-      );
-      draw();
-    } catch (error) {
-      noticeError(error);
-    }
-  };
-  return table(
-    t("Versions"),
-    [
-      {
-        name: t("Version"),
-        cell: (row) => [
-          h("code", null, row.version_id),
-          " ",
-          row.is_latest && tag(t("current"), "good"),
-          " ",
-          row.is_delete_marker && tag(t("delete marker"), "warn"),
-          " ",
-          lockTags(row),
-        ],
-      },
-      { name: t("Modified"), cell: (row) => timeCell(row.last_modified) },
-      {
-        name: t("Size"),
-        align: "end",
-        from: "medium",
-        cell: (row) => (row.is_delete_marker ? "–" : sizeCell(row.size)),
-      },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (row) =>
-          mayStore() &&
-          h(
-            "div",
-            { class: "row-actions" },
-            !row.is_delete_marker && link(t("Download"), contentPath(bucket, key, row.version_id), { download: "" }),
-            row.is_delete_marker &&
-              row.is_latest &&
-              button(
-                t("Undelete"),
-                async () => {
-                  await undelete(bucket, key).catch(noticeError);
-                  draw();
-                },
-                "link",
-              ),
-            isVersioned && !row.is_latest && !row.is_delete_marker && button(t("Restore"), () => restore(row), "link"),
-            hasLock && !row.is_delete_marker && lockActions(bucket, key, row, "link"),
-            !isLocked(row) && button(t("Delete"), () => remove(row), "link danger"),
-          ),
-      },
-    ],
-    versions,
-  );
+  // It reads the whole object: the user decides whether it does so again.
+  await loadInto(place_, check, true);
 }
 
 export async function show(view, { parts: [bucket, key], parameters }) {
   const at = parameters.get("at") ?? undefined;
-  const mayChange = mayStore() && !at;
+  // An old version is shown like an earlier moment: it can be read, and restored.
+  const shownVersion = parameters.get("version") ?? undefined;
+  const compared = [parameters.get("compare"), parameters.get("with")];
+  const isPast = Boolean(at || shownVersion);
+  const mayChange = mayStore() && !isPast;
   const slash = key.lastIndexOf("/") + 1;
   const [info, versions] = await Promise.all([api.get(bucketPath(bucket)), versionsOf(bucket, key)]);
   const isVersioned = info.versioning !== "Unversioned";
   let record = null;
   try {
-    record = await api.get(bucketPath(bucket, "object", encodeKey(key)), { at });
+    record = await api.get(bucketPath(bucket, "object", encodeKey(key)), { at, version_id: shownVersion });
   } catch (error) {
-    if (error.status !== 404 || versions.length === 0) throw error;
+    if (error.status !== 404 || versions.length === 0 || shownVersion) throw error;
   }
   // What was current at an earlier moment is an old version now.
-  const then = at && record?.version_id;
+  const then = isPast ? record?.version_id : undefined;
+  const nameOf = namesOf(versions);
+  const number = versions.filter((version) => !version.is_delete_marker).length;
   const checked = h("div");
   const shown = h("div");
   const life = h("div");
+  const comparing = h("div");
   const linksPlace = h("div");
   const remove = async () => {
     if (
@@ -261,23 +148,48 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       noticeError(error);
     }
   };
-  const actions =
-    record && mayChange
-      ? [
-          button(t("Embed"), async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks()),
-          button(t("Copy"), () => copy(bucket, key, false)),
-          button(t("Verify"), () => verify(bucket, key, checked)),
-          info.object_lock && lockActions(bucket, key, record),
-          h("span", { class: "end" }, button([icon("trash"), t("Delete")], remove, "danger")),
-        ]
-      : [];
+  // What is done less often than the three buttons beside it.
+  const more = () => [
+    {
+      text: t("Embed"),
+      sign: "code",
+      task: async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks(),
+    },
+    { text: t("Copy"), sign: "copy", task: () => copy(bucket, key, false) },
+    { text: t("Verify"), sign: "done", task: () => verify(bucket, key, checked) },
+    info.object_lock && {
+      text: t("Retention"),
+      sign: "lock",
+      task: async () => (await editRetention(bucket, key, record)) && draw(),
+    },
+    info.object_lock && {
+      text: record.legal_hold ? t("Take off hold") : t("Put on hold"),
+      sign: "lock",
+      task: () => toggleHold(bucket, key, record).then((changed) => changed && draw(), noticeError),
+    },
+    null,
+    { text: t("Delete"), sign: "trash", isDangerous: true, task: remove },
+  ];
+  const moreButton = () =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: "only-icon",
+        "aria-label": t("More actions"),
+        title: t("More actions"),
+        "aria-haspopup": "menu",
+        onclick: (event) => openMenuBelow(event.currentTarget, t("More actions"), more()),
+      },
+      icon("more"),
+    );
   const drawLinks = () =>
     loadInto(linksPlace, async () => {
       const [{ shares }, { embeds }] = await Promise.all([
         api.get(bucketPath(bucket, "object-shares", encodeKey(key))),
         api.get(bucketPath(bucket, "object-embeds", encodeKey(key))),
       ]);
-      if (shares.length + embeds.length === 0) return emptyBox(t("This object is not shared."));
+      if (shares.length + embeds.length === 0) return h("p", { class: "muted none" }, t("This object is not shared."));
       return linkTable(
         [...shares.map((row) => ({ ...row, kind: "share" })), ...embeds.map((row) => ({ ...row, kind: "embed" }))],
         drawLinks,
@@ -286,6 +198,30 @@ export async function show(view, { parts: [bucket, key], parameters }) {
     });
   // In a place of the command line, these characters are patterns.
   const cli = quoted(`${bucket}/${key.replace(/[*?[\\]/g, "\\$&")}`);
+  const pastBanner = () =>
+    banner(
+      "past",
+      [
+        h(
+          "b",
+          null,
+          at
+            ? t("{name} as it was on {date}.", { name: key.slice(slash), date: date(at) })
+            : t("{version} of {name}, from {date}.", {
+                version: nameOf(shownVersion),
+                name: key.slice(slash),
+                date: date(record.last_modified),
+              }),
+        ),
+        " ",
+        t("Read-only."),
+      ],
+      link(t("Back to now"), place("object", [bucket, key]), { class: "button" }),
+      shownVersion &&
+        isVersioned &&
+        mayStore() &&
+        button([icon("undo"), t("Restore this version")], () => restoreVersion(bucket, key, shownVersion), "past"),
+    );
   fill(
     view,
     viewHead(key.slice(slash) || "∅", {
@@ -294,70 +230,37 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       stone: stoneOf(bucket),
       tags: [
         !record && tag(t("deleted"), "warn"),
+        record &&
+          number > 1 &&
+          tag(t("{version} of {n}", { version: nameOf(record.version_id), n: number }), "", "layers"),
         record?.encrypted && tag(t("encrypted"), "", "key"),
         record && lockTags(record),
       ],
       note: record ? size(record.size) : "",
       actions: record &&
         mayStore() && [
-          !at && button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
-          !at && button([icon("arrow"), t("Move")], () => copy(bucket, key, true)),
+          !isPast && button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
+          !isPast && button([icon("arrow"), t("Move")], () => copy(bucket, key, true)),
           link([icon("download"), t("Download")], contentPath(bucket, key, then), {
             class: "button main",
             download: "",
           }),
+          mayChange && moreButton(),
         ],
     }),
-    at &&
-      banner(
-        "past",
-        [
-          h("b", null, t("{name} as it was on {date}.", { name: key.slice(slash), date: date(at) })),
-          " ",
-          t("Read-only."),
-        ],
-        link(t("Back to now"), place("object", [bucket, key]), { class: "button" }),
-      ),
-    actions.length > 0 && bar(actions),
+    isPast && pastBanner(),
     h(
       "div",
-      { class: "columns" },
-      h(
-        "div",
-        null,
-        h("div", null, checked, shown),
-        !at &&
-          (isVersioned || versions.length > 1) &&
-          card(t("Versions"), null, versionTable(bucket, key, versions, isVersioned, info.object_lock)),
-        life,
-        !at && card(t("Links"), null, linksPlace),
-      ),
+      { class: "columns object" },
+      h("div", null, h("div", null, checked, shown), comparing, life),
       record &&
         h(
           "div",
           null,
-          card(
-            t("Properties"),
-            null,
-            facts([
-              [
-                t("Size"),
-                [
-                  sizeCell(record.size),
-                  " ",
-                  record.size > 999 && h("span", { class: "muted small" }, exactSize(record.size)),
-                ],
-              ],
-              [t("Type"), record.content_type],
-              [t("Modified"), timeCell(record.last_modified)],
-              ["ETag", h("code", null, record.etag)],
-              [t("Version"), record.version_id && h("code", null, record.version_id)],
-              [t("Parts"), record.parts?.length],
-              ...Object.entries(record.checksums ?? {}).map(([name, value]) => [name, h("code", null, value)]),
-              ...Object.entries(record.headers ?? {}).map(([name, value]) => [name, value]),
-              ...Object.entries(record.metadata ?? {}).map(([name, value]) => [`x-amz-meta-${name}`, value]),
-            ]),
-          ),
+          propertiesCard(bucket, key, record),
+          tagsCard(bucket, key, record, mayChange),
+          metadataCard({ bucket, key, record, isVersioned: info.versioning === "Enabled", number, mayChange }),
+          !isPast && h("section", { class: "card narrow" }, h("header", null, h("h2", null, t("Links"))), linksPlace),
         ),
     ),
     commands(
@@ -368,14 +271,10 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
     ),
   );
-  if (!at) {
-    drawLinks();
-    // Other parts of the page say what is wrong.
-    lifeCard(bucket, key).then(
-      (made) => fill(life, made),
-      () => {},
-    );
-  }
+  if (!isPast && record) drawLinks();
+  if (!at) fill(life, await lifeCard(bucket, key, info, versions));
+  if (compared.every(Boolean))
+    await loadInto(comparing, () => comparisonCard(bucket, key, compared, compared.map(nameOf)));
   if (record && mayStore()) {
     try {
       const made = await preview(bucket, key, record, then);

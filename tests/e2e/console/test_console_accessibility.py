@@ -94,7 +94,7 @@ def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: s
                             (("lifecycle", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"), (("bucket-access", versioned), "Make objects public"),
                             (("settings", f"{versioned}-lock"), "Change default retention"), (("object", f"{versioned}-lock", "locked"), "Retention"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
             page.go(*place)
-            page.click(name)
+            page.act(name) if name in ("Retention", "Embed") else page.click(name)
             page.wait("async () => document.querySelector('dialog[open]')")
             found |= {(*place, name, line): "" for line in page.violations()}
             page.press("Escape")

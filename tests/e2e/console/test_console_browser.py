@@ -179,22 +179,65 @@ def test_folder_of_files_is_uploaded(page: Page, console_store: Cairn, bucket: s
 
 
 def test_uploads_ask_before_they_replace(page: Page, console_store: Cairn, bucket: str, tmp_path: Path):
-    """The sheet says that there is an object, and replaces it on request. With the option, uploads replace at once."""
-    console_store.s3.put(bucket, "kept.txt", b"old")
-    file = tmp_path / "kept.txt"
+    """Once for all names that exist: keep both, replace, leave out. They failed one by one, in the sheet."""
+    files = []
+    for name in ("kept.txt", "other.tar.gz", "new.txt"):
+        file = tmp_path / name
+        file.write_text("new")
+        files.append(file)
+    for key in ("kept.txt", "kept (2).txt", "other.tar.gz"):
+        console_store.s3.put(bucket, key, b"old")
+
+    def stored(key: str) -> bytes:
+        return console_store.s3.get(bucket, key).body
+
+    def upload(choice: str, action: str) -> None:
+        page.upload("Files to upload", *files)
+        page.see("2 of 3 names exist already")
+        page.run("async (choice) => document.querySelector(`dialog input[value=${choice}]`).click()", choice)
+        assert page.violations() == []
+        page.click(action)
+
+    page.go("bucket", bucket)
+    page.upload("Files to upload", *files)
+    page.see("The old content is lost: no versions are kept.")
+    page.click("Cancel")
+    upload("leave", "Upload 1 file")
+    until(lambda: stored("new.txt") == b"new", "the third file")
+    page.see("1 file uploaded")
+    assert (stored("kept.txt"), stored("other.tar.gz")) == (b"old", b"old")
+    assert console_store.s3.delete(bucket, "new.txt").status == 204
+    upload("both", "Upload 3 files")
+    page.see("3 files uploaded")
+    assert [stored(key) for key in ("kept.txt", "kept (2).txt", "kept (3).txt", "other.tar.gz", "other.tar (2).gz")] == [b"old", b"old", b"new", b"old", b"new"]
+    assert console_store.s3.delete(bucket, "new.txt").status == 204
+    upload("replace", "Upload 3 files")
+    until(lambda: stored("other.tar.gz") == b"new", "the object is replaced")
+    page.see("3 files uploaded")
+    assert (stored("kept.txt"), stored("kept (2).txt")) == (b"new", b"old")
+    page.click("Close")
+
+
+def test_name_that_appears_meanwhile_is_asked_for(page: Page, console_store: Cairn, bucket: str, tmp_path: Path):
+    """The page looked before it sent; somebody else was quicker. The server refuses, and the sheet asks."""
+    file = tmp_path / "late.txt"
     file.write_text("new")
     page.go("bucket", bucket)
+    page.run("""async () => {
+        const send = XMLHttpRequest.prototype.send;
+        XMLHttpRequest.prototype.send = function (...sent) { window.goOn = () => send.apply(this, sent); XMLHttpRequest.prototype.send = send; };
+    }""")
     page.upload("Files to upload", file)
-    page.see("1 upload failed")
-    page.see("An object with this key already exists.")
-    assert console_store.s3.get(bucket, "kept.txt").body == b"old"
-    page.click("Replace")
-    until(lambda: console_store.s3.get(bucket, "kept.txt").body == b"new", "the object is replaced")
+    page.wait("async () => Boolean(window.goOn)", what="a request that waits")
+    console_store.s3.put(bucket, "late.txt", b"old")
+    page.run("async () => { goOn(); }")
+    page.see("1 name exists already")
+    assert console_store.s3.get(bucket, "late.txt").body == b"old"
+    page.click("Decide")
+    page.see("1 name exists already in")
+    page.click("Upload 1 file")
     page.see("1 file uploaded")
-    file.write_text("newest")
-    page.check("Replace existing objects")
-    page.upload("Files to upload", file)
-    until(lambda: console_store.s3.get(bucket, "kept.txt").body == b"newest", "the object is replaced")
+    assert [console_store.s3.get(bucket, key).body for key in ("late.txt", "late (2).txt")] == [b"old", b"new"]
     page.refusals_are_expected()
     page.click("Close")
 
@@ -225,7 +268,7 @@ def test_difficult_names(page: Page, console_store: Cairn, bucket: str):
     assert contents == {f"content of {key}" for key in DIFFICULT_KEYS}
     for where in found:
         page.follow(where)
-        page.click("Delete")
+        page.act("Delete")
         page.click("Delete object")
         page.wait("async (where) => location.hash !== where", where)
     assert list(console_store.s3.list_all(bucket)) == []
@@ -247,7 +290,7 @@ def test_delete_is_undone_on_a_versioned_bucket(page: Page, console_store: Cairn
     assert console_store.s3.get(versioned, "b.txt").body == b"b.txt"
     page.click("b.txt")
     page.settled()
-    page.click("Delete")
+    page.act("Delete")
     page.see("delete marker")
     assert console_store.s3.get(versioned, "b.txt").status == 404
     page.click("Undelete")
@@ -266,7 +309,7 @@ def test_old_version_is_restored(page: Page, console_store: Cairn, versioned: st
     page.see("The version is current again.")
     page.wait("async () => document.querySelector('.preview pre')?.textContent === 'first'")
     assert console_store.s3.get(versioned, "letter.txt").body == b"first"
-    page.wait("async () => document.querySelectorAll('main tbody tr').length === 3", what="three versions")
+    page.wait("async () => document.querySelectorAll('.life .stone-of').length === 3", what="three versions")
 
 
 def test_share_with_a_password(page: Page, console_store: Cairn, bucket: str):
@@ -309,7 +352,7 @@ def test_embed(page: Page, console_store: Cairn, bucket: str):
     """Origins that are not ones are refused in the form."""
     console_store.s3.put(bucket, "picture.png", b"\x89PNG\r\n\x1a\n", headers=[("Content-Type", "image/png")])
     page.go("object", bucket, "picture.png")
-    page.click("Embed")
+    page.act("Embed")
     page.fill("Allowed origins", "not an origin")
     page.click("Create embed")
     page.wait("async () => document.querySelector('dialog .bad')?.textContent", what="a reason in the dialog")
@@ -467,7 +510,7 @@ def test_auditor_sees_no_control_that_changes(page: Page, console_store: Cairn, 
     expect(console_store.admin.post(f"/buckets/{bucket}/object-shares/seen.txt", {}), 201)
     accounts = expect(console_store.admin.post("/service-accounts", {"name": "seen by auditors", "description": ""}), 201)
     page.sign_in(create_token(console_store, "auditor")["token"])
-    allowed = {"Search or jump", "Copy the endpoint", "Columns", "Filter", "Name", "Size", "Modified", "As of: now", "Inspect", "Check", "Copy command", "Show more", "Close", "Try again", "Deliveries"}
+    allowed = {"Search or jump", "Copy the endpoint", "Columns", "Filter", "Name", "Size", "Modified", "As of: now", "Inspect", "Check", "Copy command", "Show more", "Close", "Try again", "Deliveries", "Copy key", "Copy address"}
     places = [*((view,) for view in VIEWS if view != "tokens"), ("bucket", bucket), ("object", bucket, "seen.txt"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", accounts["service_account"]["id"])]
     for place in places:
         page.go(*place)

@@ -202,7 +202,7 @@ def test_life_of_an_object(page: Page, console_store: Cairn, versioned: str):
     page.go("object", versioned, "plan.txt")
     page.see("Life of this object")
     kinds = page.run("async () => [...document.querySelectorAll('.life li b')].map((one) => one.textContent)")
-    assert kinds == ["Shared", "Restored", "Deleted", "Overwritten", "Written"], kinds
+    assert kinds == ["Shared", "Restored", "Deleted", "Version 2", "Version 1"], kinds
     text = page.run("async () => document.querySelector('.life').innerText")
     assert "system" in text and "root" in text and "6 B" in text
     assert page.violations() == []

@@ -37,7 +37,7 @@ def test_copies_and_moves_ask_before_they_replace(page: Page, console_store: Cai
     s3 = console_store.s3
     s3.put(bucket, "from.txt", b"new")
     page.go("object", bucket, "from.txt")
-    page.click(action)
+    page.act(action) if action == "Copy" else page.click(action)
     page.fill("Key", "to.txt")
     s3.put(bucket, "to.txt", b"old")
     click_in_dialog(page, action)
@@ -107,7 +107,7 @@ def test_success_is_not_framed_in_red(page: Page, console_store: Cairn, bucket: 
     """The result of a verification was in the frame of problems."""
     console_store.s3.put(bucket, "k", b"intact")
     page.go("object", bucket, "k")
-    page.click("Verify")
+    page.act("Verify")
     page.see("Every block was read from the device and matches its check.")
     colours = page.run("""async () => {
         const probe = document.createElement("i");
@@ -170,4 +170,30 @@ def test_german_pages_have_german_errors(page: Page, console_store: Cairn, bucke
         page.run("async () => { localStorage.removeItem('cairn-language'); }")
         page.load("#/overview")
         page.settled()
+    page.refusals_are_expected()
+
+
+def test_what_was_not_loaded_is_tried_again(page: Page, console_store: Cairn, bucket: str):
+    """By itself, after the server was busy. The rest of the page works, and a refusal is not repeated."""
+    console_store.s3.put(bucket, "k", b"x")
+    page.run("""async () => {
+        const send = window.fetch;
+        let left = 1;
+        window.asked = 0;
+        window.fetch = async (target, options) => {
+            if (!String(target).includes("/objects?")) return send(target, options);
+            window.asked += 1;
+            if (left-- <= 0) return send(target, options);
+            return new Response(JSON.stringify({ error: { code: "NOT_READY", message: "busy", request_id: "03CD4619A11E7159" } }), { status: 503 });
+        };
+    }""")
+    page.go("bucket", bucket)
+    page.see("It is tried again in 2 s.")
+    page.see("03CD4619A11E7159")
+    assert page.has("Upload files") and page.has("Try again")
+    page.element("a", "k")
+    assert page.run("async () => window.asked") == 2
+    page.load("#/bucket/no-such-bucket")
+    page.see("bucket was not found")
+    assert "tried again" not in page.text()
     page.refusals_are_expected()
