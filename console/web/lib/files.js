@@ -75,3 +75,20 @@ export async function dropped(transfer, prefix) {
 export function chosen(input, prefix) {
   return [...input.files].map((file) => ({ file, key: prefix + (file.webkitRelativePath || file.name) }));
 }
+
+/** Lets a whole view take drops of files: `task(transfer)`, if `may()`. `text` says where they go. */
+export function takeDrops(view, text, may, task) {
+  view.dataset.drop = text;
+  view.addEventListener("dragover", (event) => {
+    if (!may() || ![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    view.classList.add("drop");
+  });
+  view.addEventListener("dragleave", (event) => event.target === view && view.classList.remove("drop"));
+  view.addEventListener("drop", (event) => {
+    if (!may()) return;
+    event.preventDefault();
+    view.classList.remove("drop");
+    task(event.dataTransfer);
+  });
+}

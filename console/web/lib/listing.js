@@ -2,9 +2,11 @@
 
 import { api, bucketPath } from "./api.js";
 import { fill, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { openMenuBelow } from "./menu.js";
 import { draw } from "./navigation.js";
 import { count, plural, t } from "./text.js";
-import { ask, notice, noticeError, sizeCell, tag } from "./ui.js";
+import { ask, button, notice, noticeError, sizeCell, tag } from "./ui.js";
 
 const HIDDEN_COLUMNS = "cairn-hidden-columns";
 const PAGE = 1000;
@@ -20,8 +22,8 @@ export function hiddenColumns() {
   }
 }
 
-/** Asks which columns are shown, and draws the view again. */
-export async function chooseColumns(columns) {
+// Asks which columns are shown, and draws the view again.
+async function chooseColumns(columns) {
   const hidden = hiddenColumns();
   const boxes = columns.map(([id, name]) => [id, h("input", { type: "checkbox", checked: !hidden.has(id) }), name]);
   const chosenOnes = await ask({
@@ -37,6 +39,25 @@ export async function chooseColumns(columns) {
     // Without storage, all columns are shown.
   }
   draw();
+}
+
+/** The button that chooses columns. A phone shows the most important ones. */
+export function columnsButton() {
+  const columns = () => [
+    ["type", t("Type")],
+    ["modified", t("Modified")],
+  ];
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "from-medium",
+      "aria-label": t("Columns"),
+      title: t("Columns"),
+      onclick: () => chooseColumns(columns()),
+    },
+    icon("columns"),
+  );
 }
 
 const ORDERS = {
@@ -137,4 +158,23 @@ export function folderSizes(bucket, prefix, place) {
     }
   }
   return (folder) => h("span", { "data-folder": folder }, contentOf(folder));
+}
+
+/** The button that sorts a list on a phone, which has no heads of columns. `to(id, direction)` goes there. */
+export function sortMenu(order, isDescending, to) {
+  const entry = ([id, name]) => {
+    const isTurned = order === id && !isDescending;
+    return { text: name, sign: isTurned ? "down" : "up", task: () => to(id, isTurned ? "desc" : "") };
+  };
+  const orders = [
+    ["name", t("Name")],
+    ["size", t("Size")],
+    ["modified", t("Modified")],
+  ];
+  const made = button(
+    [icon("updown"), t("Sort")],
+    () => openMenuBelow(made, t("Sort"), orders.map(entry)),
+    "on-phones",
+  );
+  return made;
 }

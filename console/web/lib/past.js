@@ -8,6 +8,7 @@ import { openMenuBelow } from "./menu.js";
 import { draw, go } from "./navigation.js";
 import { mayStore } from "./session.js";
 import { count, date, plural, size, t } from "./text.js";
+import { timeline } from "./timeline.js";
 import { ask, banner, button, field, notice, noticeError } from "./ui.js";
 
 const HOUR = 3_600_000;
@@ -192,7 +193,7 @@ export function pastBanner(bucket, prefix, at, place) {
       noticeError(error);
     }
   });
-  return banner(
+  const made = banner(
     "past",
     [h("b", null, t("{name} as it was on {date}.", { name: bucket, date: date(at) })), " ", t("Read-only.")],
     input,
@@ -200,4 +201,6 @@ export function pastBanner(bucket, prefix, at, place) {
     mayStore() &&
       button([icon("undo"), t("Restore this state")], () => previewRestore(place, bucket, at, prefix), "past"),
   );
+  const show = (time) => go("bucket", [bucket], { prefix, at: new Date(time).toISOString() });
+  return h("div", { class: "past-card" }, made, timeline(bucket, prefix, new Date(at).getTime(), show));
 }

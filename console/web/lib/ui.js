@@ -219,13 +219,14 @@ export function tableRow(columns, row, rowProperties) {
   return h(
     "tr",
     rowProperties?.(row),
-    columns.map((column) => h("td", { class: styleOf(column) }, column.cell(row))),
+    columns.map((column) => h("td", { class: styleOf(column), "data-label": column.label }, column.cell(row))),
   );
 }
 
 /**
  * Makes a table. Columns are `{name, cell(row), align?, from?, kind?}`; `from` is the width of the screen from which
- * the column is shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`). `head` replaces the name.
+ * the column is shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`). `head` replaces the name, and
+ * `label` follows the figure on a phone.
  */
 export function table(caption, columns, rows, rowProperties) {
   const heads = columns.map((column) =>

@@ -3,19 +3,20 @@
 import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { downloadAll, saveArchives, ZIP_IN_MEMORY_MAX } from "../lib/downloads.js";
-import { chosen, dropped } from "../lib/files.js";
+import { chosen, dropped, takeDrops } from "../lib/files.js";
 import { bucketHead } from "../lib/heads.js";
 import { icon, mark } from "../lib/icons.js";
 import { drawInterrupted } from "../lib/interrupted.js";
 import { createShares } from "../lib/links.js";
 import {
-  chooseColumns,
+  columnsButton,
   comparison,
   folderSizes,
   hiddenColumns,
   presentState,
   readAll,
   sorted,
+  sortMenu,
 } from "../lib/listing.js";
 import { openMenu, openMenuBelow } from "../lib/menu.js";
 import { moveEntries } from "../lib/moving.js";
@@ -29,6 +30,7 @@ import { findCommand, foundName, queryOf, searchOf, searchTools } from "../lib/s
 import { section } from "../lib/sections.js";
 import { mayAdminister, mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
+import { onLongPress } from "../lib/touch.js";
 import {
   ask,
   bar,
@@ -176,6 +178,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       ],
     );
     selection.hidden = selected.size === 0;
+    listPlace.classList.toggle("selecting", selected.size > 0);
   }
 
   // The list does not know links, so they are marked when they have been read: those of the latest thousand.
@@ -227,6 +230,14 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   // What can be done with a row, for its button and the right mouse button.
   const actionsOf = (row) => {
+    const select = {
+      text: selected.has(idOf(row)) ? t("Take off the selection") : t("Select"),
+      sign: "check",
+      task: () => {
+        setSelected(row, !selected.has(idOf(row)));
+        showSelection();
+      },
+    };
     const open = {
       text: t("Open"),
       sign: row.key === undefined ? "folder" : "file",
@@ -238,6 +249,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     if (row.key === undefined)
       return [
         open,
+        select,
         { text: t("Download as ZIP"), sign: "archive", task: () => saveArchives(bucket, [], [row.prefix], at) },
         { text: t("Move or rename"), sign: "arrow", key: "F2", task: () => move([], [row.prefix]) },
         hasPast && {
@@ -256,6 +268,7 @@ export async function show(view, { parts: [bucket], parameters }) {
       ];
     return [
       open,
+      select,
       { text: t("Download"), sign: "download", task: () => downloadAll(bucket, [row.key]) },
       { text: t("Share"), sign: "link", task: () => share([row.key]) },
       { text: t("Move or rename"), sign: "arrow", key: "F2", task: () => move([row.key], []) },
@@ -338,7 +351,8 @@ export async function show(view, { parts: [bucket], parameters }) {
       from: "medium",
       cell: ofObject((row) => timeCell(row.last_modified)),
     },
-    isPast && !search && { name: t("Compared with now"), cell: (row) => comparison(stateOf(row)) },
+    isPast &&
+      !search && { name: t("Compared with now"), kind: "compared-with", cell: (row) => comparison(stateOf(row)) },
     mayChange && {
       name: t("Actions"),
       head: h("span", { class: "hidden" }, t("Actions")),
@@ -405,23 +419,14 @@ export async function show(view, { parts: [bucket], parameters }) {
       "span",
       { class: "end" },
       hasPast && !isPast && momentButton(bucket, prefix),
-      h(
-        "button",
-        {
-          type: "button",
-          "aria-label": t("Columns"),
-          title: t("Columns"),
-          onclick: () =>
-            chooseColumns([
-              ["type", t("Type")],
-              ["modified", t("Modified")],
-            ]),
-        },
-        icon("columns"),
+      sortMenu(order, isDescending, (id, to) =>
+        go("bucket", [bucket], { ...Object.fromEntries(parameters), sort: id, order: to }),
       ),
+      columnsButton(),
       mayChange && button([icon("folder-plus"), t("New folder")], () => newFolder(bucket, prefix)),
     ),
   );
+  tools.classList.add("list-tools");
   const where = quoted(`${bucket}/${prefix}`);
   const restoring = `cairn bucket restore ${quoted(bucket)} --at ${at}`;
   const cli = [search ? findCommand(bucket, search, at) : `cairn object ls ${where}${isPast ? ` --at ${at}` : ""}`];
@@ -446,7 +451,12 @@ export async function show(view, { parts: [bucket], parameters }) {
     (!isPast || search) && tools,
     interrupted,
     h("div", { class: "path" }, h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix, undefined, at)), total),
-    h("div", { class: isPast ? "columns" : "" }, h("div", null, selection, listPlace), isPast && preview),
+    h(
+      "div",
+      { class: isPast ? "columns" : "" },
+      h("div", { class: "objects" }, selection, listPlace),
+      isPast && preview,
+    ),
     commands(...cli),
   );
 
@@ -501,21 +511,12 @@ export async function show(view, { parts: [bucket], parameters }) {
     },
   });
 
-  // The whole view takes drops.
-  view.dataset.drop = t("Drop to upload to {name}", { name: `${bucket}/${prefix}` });
-  const over = (event) => {
-    if (!mayChange || ![...event.dataTransfer.types].includes("Files")) return;
-    event.preventDefault();
-    view.classList.add("drop");
-  };
-  view.addEventListener("dragover", over);
-  view.addEventListener("dragleave", (event) => event.target === view && view.classList.remove("drop"));
-  view.addEventListener("drop", async (event) => {
-    if (!mayChange) return;
-    event.preventDefault();
-    view.classList.remove("drop");
-    upload(await dropped(event.dataTransfer, prefix));
-  });
+  takeDrops(
+    view,
+    t("Drop to upload to {name}", { name: `${bucket}/${prefix}` }),
+    () => mayChange,
+    (transfer) => dropped(transfer, prefix).then(upload),
+  );
   const rowOf = (element) => {
     const index = element.closest("tbody tr[data-row]")?.dataset.row;
     return index === undefined ? undefined : list.rows[Number(index) - 2];
@@ -528,6 +529,14 @@ export async function show(view, { parts: [bucket], parameters }) {
     const { left, bottom } = event.target.getBoundingClientRect();
     const point = event.clientX > 0 ? { x: event.clientX, y: event.clientY } : { x: left, y: bottom };
     openMenu(point, t("Actions for {name}", { name: nameOf(row) }), actionsOf(row));
+  });
+  onLongPress(listPlace, {
+    rowOf: (element) => mayChange && rowOf(element),
+    toggle: (row) => {
+      setSelected(row, !selected.has(idOf(row)));
+      showSelection();
+    },
+    isSelecting: () => selected.size > 0,
   });
   const keys = (event) => {
     if (

@@ -87,7 +87,7 @@ export async function show(view) {
             ),
           ),
       },
-      { name: t("Objects"), align: "end", cell: (row) => count(row.usage.objects) },
+      { name: t("Objects"), align: "end", label: t("objects"), cell: (row) => count(row.usage.objects) },
       { name: t("Size"), align: "end", cell: (row) => sizeCell(row.usage.bytes) },
       { name: t("Created"), kind: "quiet", from: "medium", cell: (row) => timeCell(row.created_at) },
       {

@@ -12,6 +12,7 @@ import qrcode
 import zxingcpp
 from qrcode.util import MODE_8BIT_BYTE, QRData
 
+from harness.management import expect
 from harness.page import Page
 from harness.server import Cairn
 from harness.wait import until
@@ -149,15 +150,17 @@ def test_all_uploads_are_cancelled_at_once(page: Page, console_store: Cairn, buc
 
 
 def test_failed_uploads_are_tried_again_together(page: Page, console_store: Cairn, bucket: str, folder: Path):
-    """Objects that exist are refused; without them, all succeed. The sheet says how many failed."""
+    """A quota refuses them; without it, all succeed. The sheet says how many failed."""
     names = ["IMG_0000.jpg", "IMG_0001.jpg", "IMG_0002.jpg"]
-    for name in names:
-        console_store.s3.put(bucket, name, b"old")
+
+    def limit(size: dict) -> None:
+        expect(console_store.admin.put(f"/buckets/{bucket}/quota", {"quota": {"bytes": size, "objects": {"mode": "unlimited"}}}), 200)
+
+    limit({"mode": "limit", "bytes": 1})
     page.go("bucket", bucket)
     page.upload("Files to upload", *(folder / name for name in names))
     page.see("3 uploads failed")
-    for name in names:
-        console_store.s3.delete(bucket, name)
+    limit({"mode": "unlimited"})
     page.click("Try all again")
     page.see("3 files uploaded")
     assert set(console_store.s3.list_all(bucket)) == set(names)

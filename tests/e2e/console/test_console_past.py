@@ -206,3 +206,30 @@ def test_life_of_an_object(page: Page, console_store: Cairn, versioned: str):
     text = page.run("async () => document.querySelector('.life').innerText")
     assert "system" in text and "root" in text and "6 B" in text
     assert page.violations() == []
+
+
+def test_moment_is_chosen_on_a_chart_of_changes(page: Page, console_store: Cairn, versioned: str):
+    """Large deletions are named, and lead to the moment before them. The slider goes with the keyboard, too."""
+    for number in range(12):
+        console_store.s3.put(versioned, f"old/{number}", b"x")
+    (last,) = [event for event in expect(console_store.admin.get(f"/events?bucket={versioned}&prefix=old/11"), 200)["events"]]
+    for number in range(12):
+        console_store.s3.delete(versioned, f"old/{number}")
+    page.go("bucket", versioned, prefix="old/", at=last["time"])
+    page.see("root deleted 12 objects")
+    assert page.run("async () => document.querySelectorAll('.track rect').length") >= 1
+    assert page.violations() == []
+    page.run("async () => [...document.querySelectorAll('.named button')].find((one) => one.textContent.includes('deleted 12')).click()")
+    page.settled()
+    page.element("a", "11")
+    page.wait("async () => document.querySelectorAll('.tag.bad').length === 12", what="all are deleted since")
+    before = page.run("async () => location.hash")
+    page.run("""async () => {
+        const slider = document.querySelector(".track input");
+        slider.value = String(Number(slider.value) - 3600000);
+        slider.dispatchEvent(new Event("input"));
+        slider.dispatchEvent(new Event("change"));
+    }""")
+    page.wait("async (before) => location.hash !== before", before)
+    page.settled()
+    page.see("There was nothing here at that moment.")
