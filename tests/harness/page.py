@@ -20,7 +20,7 @@ WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.03
 # Key codes of WebDriver.
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Shift": "\ue008", "Down": "\ue015", "Left": "\ue012", "Right": "\ue014", "Up": "\ue013", "Delete": "\ue017", "Control": "\ue009"}
-VIEWS = ["overview", "buckets", "sharing", "public", "accounts", "policies", "access", "tokens", "webhooks", "activity", "refused", "storage"]
+VIEWS = ["overview", "buckets", "sharing", "public", "accounts", "policies", "access", "tokens", "webhooks", "activity", "refused", "storage", "backups", "import"]
 # Views of one bucket besides its objects and its settings.
 TABS = ["deleted", "bucket-access", "lifecycle", "bucket-events"]
 AXE = REPOSITORY / "tests/clients/javascript/node_modules/axe-core/axe.min.js"

@@ -36,7 +36,14 @@ const GROUPS = [
       ["webhooks", "Webhooks", "send", always],
     ],
   ],
-  ["Store", [["storage", "Storage", "server", always]]],
+  [
+    "Store",
+    [
+      ["storage", "Storage", "server", always],
+      ["backups", "Backups", "archive", always],
+      ["import", "Import", "import", always],
+    ],
+  ],
 ];
 const ON_PHONES = ["overview", "buckets", "sharing", "activity"];
 // The entry of the rail for views that are not one of it.

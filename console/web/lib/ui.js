@@ -385,30 +385,39 @@ export function copyField(label, text) {
   );
 }
 
-/** The commands that do the same as this view. */
-export function commands(...lines) {
-  return h(
-    "aside",
-    { class: "commands", "aria-label": t("The same on the command line") },
-    lines.map((line) =>
+const commandRows = (lines) =>
+  lines.map((line) =>
+    h(
+      "div",
+      null,
+      // No break at the dashes of an option.
       h(
-        "div",
+        "code",
         null,
-        h("code", null, line),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "link small",
-            "aria-label": t("Copy command"),
-            title: line,
-            onclick: () => copyText(line),
-          },
-          t("Copy"),
-        ),
+        line.split(" ").map((word, index) => [index > 0 && " ", h("span", null, word)]),
+      ),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "link small",
+          "aria-label": t("Copy command"),
+          title: line,
+          onclick: () => copyText(line),
+        },
+        t("Copy"),
       ),
     ),
   );
+
+/** The commands that do the same as this view. */
+export function commands(...lines) {
+  return h("aside", { class: "commands", "aria-label": t("The same on the command line") }, commandRows(lines));
+}
+
+/** Commands to paste, within a card. */
+export function commandBlock(...lines) {
+  return h("div", { class: "command-block" }, h("div", { class: "commands" }, commandRows(lines)));
 }
 
 /** Links between parts of a view: `[text, URL, isCurrent, count]`. */

@@ -226,8 +226,13 @@ function askWhat(view, buckets, wanted, done) {
         ),
       ),
     ),
-    h("div", null, card(t("What will be made"), null, plan, sentence, problem, createButton)),
+    h(
+      "div",
+      null,
+      card(t("What will be made"), null, plan, sentence, problem, h("div", { class: "flow-actions" }, createButton)),
+    ),
   );
+  view.classList.add("flow");
   fill(
     view,
     viewHead(t("Connect an application"), {
@@ -303,6 +308,7 @@ function showResult(view, asked, made, client, info) {
     go("accounts");
   };
   const prefixOption = asked.prefix ? ` --prefix ${quoted(asked.prefix)}` : "";
+  view.classList.remove("flow");
   fill(
     view,
     viewHead(t("{name} is ready to connect", { name: asked.name }), {

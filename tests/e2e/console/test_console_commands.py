@@ -21,7 +21,8 @@ def shown(page: Page) -> list[str]:
 
 def missing(line: str) -> list[str]:
     """Returns what the help of a command does not know: the command itself, or options."""
-    words = shlex.split(line)[1:]
+    # What follows `--` is a command of another program.
+    words = shlex.split(line.partition(" -- ")[0])[1:]
     # The command is the words before the first argument: the help of a shorter one names its verbs.
     for length in range(min(3, len(words)), 0, -1):
         done = subprocess.run([BINARY, *words[:length], "--help"], capture_output=True, text=True, timeout=30)
