@@ -149,6 +149,7 @@ function ofWebhooks(list) {
         entry: "webhooks",
         title: health.state === "paused" ? t("A webhook is paused.") : t("A webhook fails."),
         detail: [url, health.last_error].filter(Boolean).join(": "),
+        lang: "en",
         since: health.oldest_pending_at,
         action: open,
       });
@@ -209,6 +210,7 @@ function ofRefused(list) {
         { who },
       ),
       detail: row.advice ?? row.code,
+      lang: "en",
       since,
       action: [t("Explain"), place("refused", [row.request_id])],
     }));
@@ -247,6 +249,7 @@ function ofLifecycle(status) {
       entry: "storage",
       title: t("Lifecycle rules are paused."),
       detail: status.reason ?? "",
+      lang: "en",
       action: mayStore() && [t("Resume"), resume],
     },
   ];

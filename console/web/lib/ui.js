@@ -3,7 +3,7 @@
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon, stoneOf } from "./icons.js";
-import { date, exactDate, exactSize, size, t, when } from "./text.js";
+import { currentLanguage, date, exactDate, exactSize, size, t, when } from "./text.js";
 
 /** A size with the exact number of bytes on hover. */
 export function sizeCell(bytes) {
@@ -158,6 +158,13 @@ function errorParts(error, retry, soon) {
     h("div", null, h("p", null, describe(error)), soon, id),
     retry && h("div", { class: "row" }, button([icon("retry"), t("Try again")], retry)),
   );
+}
+
+/** A text of the server, which is English: marked as such for screen readers, and named in other languages. */
+export function said(text) {
+  if (!text) return "";
+  const quoted = h("span", { lang: "en" }, text);
+  return currentLanguage() === "en" ? quoted : [t("The server says:"), " ", quoted];
 }
 
 /** What is shown in place of a list without entries: a sentence, and the action that fills it. */

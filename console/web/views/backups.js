@@ -19,6 +19,7 @@ import {
   notice,
   noticeError,
   quoted,
+  said,
   select,
   tag,
   timeCell,
@@ -110,7 +111,7 @@ function holdCard(status) {
       ],
       [isOpen && t("Ends by itself"), isOpen ? timeCell(status.expires_at, false) : null],
       [t("Ended"), status.ended_at && timeCell(status.ended_at)],
-      [t("Why"), status.reason],
+      [t("Why"), status.reason && said(status.reason)],
       [isOpen ? t("Space that it keeps") : t("Space that it kept"), size(status.held_bytes)],
       [t("Data folder"), status.data_dir && h("code", null, status.data_dir)],
       [t("Copy of the metadata"), isOpen && status.backup_dir ? h("code", null, status.backup_dir) : null],
@@ -123,7 +124,7 @@ function bannerOf(status) {
     return banner("bad", [
       h("b", null, t("What was copied during the last hold is no backup.")),
       " ",
-      status.reason ?? "",
+      said(status.reason),
     ]);
   if (status.state === "held")
     return banner(

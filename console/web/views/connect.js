@@ -23,6 +23,7 @@ import {
   notice,
   noticeError,
   quoted,
+  said,
   select,
   tag,
   viewHead,
@@ -260,7 +261,7 @@ function listen(account, accessKey, shown) {
         fill(
           shown,
           tag(t("Refused"), "bad"),
-          h("p", null, why.advice ?? why.message),
+          h("p", null, said(why.advice ?? why.message)),
           link(t("Explain"), place("refused", [why.request_id])),
         );
       if (used && !why) {

@@ -28,6 +28,7 @@ import {
   notice,
   noticeError,
   quoted,
+  said,
   tag,
   viewHead,
 } from "../lib/ui.js";
@@ -70,6 +71,8 @@ async function copy(bucket, key, move) {
   if (done) go("object", [to.value, name.value]);
 }
 
+const STATUS = { ok: () => t("intact"), corrupt: () => t("damaged"), missing: () => t("missing") };
+
 async function verify(bucket, key, place_) {
   const check = async () => {
     const result = await api.post(`/api/v1/verify/objects/${encodeSegment(bucket)}/${encodeKey(key)}`);
@@ -80,10 +83,10 @@ async function verify(bucket, key, place_) {
       h(
         "p",
         null,
-        result.status === "ok" ? t("Every block was read from the device and matches its check.") : result.detail,
+        result.status === "ok" ? t("Every block was read from the device and matches its check.") : said(result.detail),
       ),
       facts([
-        [t("Status"), result.status],
+        [t("Status"), STATUS[result.status]?.() ?? result.status],
         [t("Blocks"), result.blocks_checked],
       ]),
       h("details", null, h("summary", null, t("Signed proof")), h("pre", { class: "mono", tabindex: "0" }, proof)),

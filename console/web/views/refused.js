@@ -4,7 +4,20 @@ import { api } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { go, place } from "../lib/navigation.js";
 import { count, exactDate, plural, size, t } from "../lib/text.js";
-import { bar, commands, emptyBox, facts, link, loadInto, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import {
+  bar,
+  commands,
+  emptyBox,
+  facts,
+  link,
+  loadInto,
+  quoted,
+  said,
+  table,
+  tag,
+  timeCell,
+  viewHead,
+} from "../lib/ui.js";
 
 // The most that the server keeps.
 const LIMIT = 1000;
@@ -29,7 +42,7 @@ function requests(rows) {
       { name: t("Time"), cell: (row) => timeCell(row.time, true) },
       { name: t("Operation"), cell: (row) => h("code", null, row.operation ?? row.method) },
       { name: t("Resource"), from: "medium", cell: resource },
-      { name: t("Answer"), from: "wide", cell: (row) => row.message },
+      { name: t("Answer"), from: "wide", cell: (row) => said(row.message) },
       { name: t("Request id"), cell: (row) => link(row.request_id, place("refused", [row.request_id])) },
     ],
     rows,
@@ -87,7 +100,7 @@ async function showAll(view) {
         ],
       },
       { name: t("Reason"), cell: ([row]) => tag(row.code, "warn") },
-      { name: t("What helps"), from: "medium", cell: ([row]) => row.advice ?? row.message },
+      { name: t("What helps"), from: "medium", cell: ([row]) => said(row.advice ?? row.message) },
       { name: t("Requests"), align: "end", cell: (group) => count(group.length) },
       { name: t("Last"), cell: ([row]) => timeCell(row.time, true) },
       { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: opener },
@@ -235,8 +248,15 @@ async function showOne(view, id) {
       tags: tag(row.code, "warn"),
     }),
     facts([
-      [t("What helps"), row.advice ?? t("The answer says what to change.")],
-      [t("Answer"), [row.status, [row.code, row.message].filter(Boolean).join(": ")].filter(Boolean).join(" ")],
+      [t("What helps"), row.advice ? said(row.advice) : t("The answer says what to change.")],
+      [
+        t("Answer"),
+        h(
+          "span",
+          { lang: "en" },
+          [row.status, [row.code, row.message].filter(Boolean).join(": ")].filter(Boolean).join(" "),
+        ),
+      ],
       [t("Decided by"), decision(row)],
       [t("Setting"), settingOf(row.setting)],
       [t("Requested"), [h("code", null, row.operation ?? row.method), " ", resource(row)]],

@@ -13,6 +13,7 @@ import {
   loadInto,
   notice,
   noticeError,
+  said,
   table,
   tag,
   viewHead,
@@ -25,7 +26,7 @@ function findings(found) {
     [
       { name: t("Kind"), cell: (row) => h("code", null, row.kind) },
       { name: t("Object"), cell: (row) => [row.bucket, row.key].filter(Boolean).join("/") },
-      { name: t("Detail"), cell: (row) => row.detail },
+      { name: t("Detail"), cell: (row) => said(row.detail) },
     ],
     found.findings,
   );

@@ -197,3 +197,51 @@ def test_what_was_not_loaded_is_tried_again(page: Page, console_store: Cairn, bu
     page.see("bucket was not found")
     assert "tried again" not in page.text()
     page.refusals_are_expected()
+
+
+# Words that no German text has. Names of people's things are not looked at.
+FIND_ENGLISH = """async (own) => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const text = node.textContent.trim();
+        if (!node.parentElement.checkVisibility() || node.parentElement.closest("code, pre, .commands, textarea, [lang=en]") || own.some((name) => text.includes(name))) continue;
+        if (/\\b(the|is|not|and|of|with|for|to|has|are|by|on|from|or|cannot|failed|ok)\\b/i.test(text)) found.push(text);
+    }
+    return found;
+}"""
+
+
+def test_german_pages_have_no_english_texts(page: Page, console_store: Cairn, versioned: str):
+    """Texts of the server were shown as if they were the page's own. They are marked as English, and named."""
+    admin, s3 = console_store.admin, console_store.s3
+    s3.put(versioned, "k", b"x")
+    s3.put(versioned, "k", b"y")
+    s3.request("GET", f"/{versioned}?acl")
+    hook = expect(admin.post("/webhooks", {"target_url": "https://receiver.invalid/hook", "event_types": ["object.created"]}), 201)["subscription"]["id"]
+    admin.post(f"/webhooks/{hook}/test")
+    refused = expect(admin.get("/refused-requests"), 200)["refused_requests"][0]["request_id"]
+    tabs = [(tab, versioned) for tab in ("deleted", "bucket-access", "lifecycle", "bucket-events", "settings", "bucket")]
+    try:
+        page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
+        page.load("#/overview")
+        page.settled()
+        english = {}
+        for place in [("overview",), ("buckets",), ("sharing",), ("public",), ("policies",), ("access",), ("tokens",), ("webhooks",), ("events",), ("refused",), ("refused", refused), ("storage",), ("backups",),
+                      *((("import", {"step": step})) for step in ("source", "plan", "copy", "report")), *tabs, ("object", versioned, "k"), ("bucket", versioned, {"at": "2026-01-01T00:00:00Z"}), ("sessions",)]:
+            *parts, last = place
+            page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
+            if found := page.run(FIND_ENGLISH, ["test-", "AWS SDK"]):
+                english[str(place)] = found
+        assert english == {}
+        page.go("refused", refused)
+        page.see("Der Server sagt:")
+        page.go("object", versioned, "k")
+        page.click("Weitere Aktionen")
+        page.click("Prüfen")
+        page.see("unversehrt")
+    finally:
+        page.run("async () => { localStorage.removeItem('cairn-language'); }")
+        page.load("#/overview")
+        page.settled()
+        admin.delete(f"/webhooks/{hook}")
