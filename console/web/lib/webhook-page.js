@@ -81,7 +81,11 @@ export async function testWebhook(hook) {
             { name: t("Step"), cell: (step) => step.step },
             {
               name: t("Result"),
-              cell: (step) => [step.ok ? t("done") : t("failed"), " ", h("span", { class: "muted" }, step.detail)],
+              cell: (step) => [
+                step.ok ? t("done") : t("failed"),
+                " ",
+                h("span", { class: "muted", lang: "en" }, step.detail),
+              ],
             },
             { name: "ms", align: "end", cell: (step) => step.milliseconds },
           ],

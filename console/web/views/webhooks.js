@@ -60,37 +60,6 @@ function menuButton(row) {
     "button",
     { type: "button", class: "icon", "aria-label": label, title: label, "aria-haspopup": "menu" },
     icon("more"),
-async function test(hook) {
-  const shown = h("div", null, h("p", { class: "muted" }, t("Sending…")));
-  const run = api.post(`/api/v1/webhooks/${hook.id}/test`).then(
-    (result) =>
-      fill(
-        shown,
-        h(
-          "p",
-          { class: result.delivered ? "" : "bad" },
-          result.delivered
-            ? t("The test event was delivered (HTTP {status}).", { status: result.http_status })
-            : t("The test event was not delivered."),
-        ),
-        table(
-          t("Steps"),
-          [
-            { name: t("Step"), cell: (step) => step.step },
-            {
-              name: t("Result"),
-              cell: (step) => [
-                step.ok ? t("done") : t("failed"),
-                " ",
-                h("span", { class: "muted", lang: "en" }, step.detail),
-              ],
-            },
-            { name: "ms", align: "end", cell: (step) => step.milliseconds },
-          ],
-          result.steps,
-        ),
-      ),
-    (error) => fill(shown, h("p", { class: "bad" }, describe(error))),
   );
   press.addEventListener("click", () => openMenuBelow(press, label, webhookMenu(row, draw)));
   return press;

@@ -227,7 +227,7 @@ def test_german_pages_have_no_english_texts(page: Page, console_store: Cairn, ve
         page.load("#/overview")
         page.settled()
         english = {}
-        for place in [("overview",), ("buckets",), ("sharing",), ("public",), ("policies",), ("access",), ("tokens",), ("webhooks",), ("events",), ("refused",), ("refused", refused), ("storage",), ("backups",),
+        for place in [("overview",), ("buckets",), ("sharing",), ("public",), ("policies",), ("access",), ("tokens",), ("webhooks",), ("activity",), ("refused",), ("refused", refused), ("storage",), ("backups",),
                       *((("import", {"step": step})) for step in ("source", "plan", "copy", "report")), *tabs, ("object", versioned, "k"), ("bucket", versioned, {"at": "2026-01-01T00:00:00Z"}), ("sessions",)]:
             *parts, last = place
             page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
