@@ -25,6 +25,8 @@ import {
 
 const AROUND = 5 * 60_000;
 const LIVE = 4000;
+// A look that is repeated must not search through everything each time.
+const LIVE_READS = 2;
 const RESTORED_MAX = 1000;
 
 /** Reads the names behind ids, and those of buckets. What the role may not read has no name. */
@@ -342,10 +344,10 @@ export function activityList(box, filters, { names, opened = "", onOpen = () => 
   // Looks for something new, and leaves the list alone while somebody reads it.
   async function look() {
     const isBusy = document.hidden || opened || scrollY > 400 || list.matches(":focus-within");
-    const newest = isBusy ? null : activityFeed(filters(), stop.signal);
+    const newest = isBusy ? null : activityFeed(filters(), stop.signal, LIVE_READS);
     try {
       await newest?.more();
-      if (newest && newest.rows[0]?.key !== feed.rows[0]?.key) {
+      if (newest?.rows.length > 0 && newest.rows[0].key !== feed.rows[0]?.key) {
         feed = newest;
         drawRows(true);
         drawFoot();

@@ -176,9 +176,9 @@ function isMore(row, { type, bucket, object, time, metadata }) {
  * Begins to read what happened, with `{show, text, since, until, principal, bucket}`. Returns `{rows, changed, more(),
  * isOver, isFull, searchedTo}`: `more` adds older rows, and ends early when little matches; `changed` are the rows
  * that it made or changed. A row is `{key, time, since, principal, audit, events, number, mayGrow}`; `number` is how
- * often it was refused.
+ * often it was refused. One step reads `readsMax` pages at most.
  */
-export function activityFeed(filters, signal) {
+export function activityFeed(filters, signal, readsMax = READS_MAX) {
   const sources = sourcesOf(filters, signal);
   const known = new Map();
   const feed = { rows: [], changed: new Set(), more, isOver: false, isFull: false, searchedTo: null };
@@ -221,7 +221,7 @@ export function activityFeed(filters, signal) {
     while (feed.rows.length < end) {
       const empty = sources.filter((one) => one.items.length === 0 && !one.isOver);
       if (empty.length > 0) {
-        if (reads === READS_MAX) break;
+        if (reads === readsMax) break;
         reads += 1;
         await Promise.all(empty.map((one) => one.more()));
         continue;

@@ -9,9 +9,9 @@ import { notice, noticeError } from "./ui.js";
 
 const QUOTA_SHARE = 0.85;
 const DISK_DAYS = 60;
-// A shorter history says nothing about the days to come.
-const TREND_SECONDS_MIN = 6 * 3600;
-const DAY_SECONDS = 86_400;
+// Growth is that of so many days. A shorter history says nothing about the days to come.
+const TREND_DAYS = 30;
+const TREND_DAYS_MIN = 2;
 const DAY = 86_400_000;
 // The longest name that the server keeps.
 const SUBJECT_MAX = 200;
@@ -71,7 +71,7 @@ function ofServer(info) {
   return found;
 }
 
-function ofDisk(status, history) {
+function ofDisk(status, kept) {
   if (!status) return [];
   const action = [t("Open storage"), place("storage")];
   if (status.disk_state !== "ok")
@@ -86,7 +86,7 @@ function ofDisk(status, history) {
         action,
       },
     ];
-  const growth = growthOf(history);
+  const growth = growthOf(kept);
   if (!(growth > 0)) return [];
   const days = Math.floor(status.available_bytes / growth);
   if (days >= DISK_DAYS) return [];
@@ -107,15 +107,15 @@ function ofDisk(status, history) {
   ];
 }
 
-/** Returns by how many bytes the stored data grows in a day, as far as the history says it. */
-export function growthOf(history) {
-  const stored = history?.storage.physical_bytes ?? [];
-  const first = stored.findIndex((value) => value !== null);
-  const last = stored.findLastIndex((value) => value !== null);
-  if (first < 0 || first === last) return null;
-  const seconds = (Date.parse(history.time[last]) - Date.parse(history.time[first])) / 1000;
-  if (seconds < TREND_SECONDS_MIN) return null;
-  return ((stored[last] - stored[first]) / seconds) * DAY_SECONDS;
+// By how many bytes the stored data grows in a day, as the days that the server keeps say it.
+function growthOf(kept) {
+  const times = (kept?.time ?? []).map((time) => Date.parse(time));
+  const first = times.findIndex((time) => Date.now() - time <= TREND_DAYS * DAY);
+  const last = times.length - 1;
+  if (first < 0 || times[last] - times[first] < TREND_DAYS_MIN * DAY) return null;
+  const stored = (index) =>
+    kept.other_physical_bytes[index] + kept.buckets.reduce((sum, line) => sum + (line.physical_bytes[index] ?? 0), 0);
+  return ((stored(last) - stored(first)) / (times[last] - times[first])) * DAY;
 }
 
 function ofWebhooks(list) {
@@ -344,10 +344,10 @@ export const dismiss = (one, isHidden = true) =>
 export async function findAttention() {
   const since = new Date(Date.now() - HOUR).toISOString();
   const logins = { operation: "begin_console_session", result: "denied", since, limit: 100 };
-  const [info, status, history, webhooks, buckets, refused, lifecycle, known, failed] = await Promise.all([
+  const [info, status, kept, webhooks, buckets, refused, lifecycle, known, failed] = await Promise.all([
     read("/api/v1/system/info"),
     read("/api/v1/storage/status"),
-    read("/api/v1/system/metrics/history", { period: "day" }),
+    read("/api/v1/storage/history"),
     read("/api/v1/webhooks"),
     read("/api/v1/buckets"),
     mayOversee() ? read("/api/v1/refused-requests", { limit: 1000 }) : null,
@@ -358,14 +358,14 @@ export async function findAttention() {
   const all = [
     ...ofServer(info),
     ...ofWebhooks(webhooks),
-    ...ofDisk(status, history),
+    ...ofDisk(status, kept),
     ...ofQuotas(buckets),
     ...ofRefused(refused),
     ...ofLifecycle(lifecycle),
     ...ofCertificates(known),
     ...ofLogins(failed),
     ...ofBackups(known),
-    ...ofMissing([info, status, history, webhooks, buckets, lifecycle, known]),
+    ...ofMissing([info, status, kept, webhooks, buckets, lifecycle, known]),
   ].sort((a, b) => a.level - b.level || (a.days ?? DISK_DAYS) - (b.days ?? DISK_DAYS));
   const hidden = new Map((known?.dismissed ?? []).map((one) => [one.subject, one]));
   const found = all.filter((one) => !hidden.has(nameOf(one)));
@@ -373,7 +373,7 @@ export async function findAttention() {
     .filter((one) => hidden.has(nameOf(one)))
     .map((one) => ({ ...one, ...hidden.get(nameOf(one)), subject: one.subject }));
   mark(found);
-  return { found, dismissed, info, status, history, buckets: buckets?.buckets ?? [] };
+  return { found, dismissed, info, status, kept, buckets: buckets?.buckets ?? [] };
 }
 
 // Marks the entries of the rail.

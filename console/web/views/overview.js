@@ -258,14 +258,14 @@ export async function show(view, { parameters }) {
   const onPeriod = (period) =>
     window.history.replaceState(null, "", place("overview", [], { period: period === "hour" ? "" : period }));
   await loadInto(view, async () => {
-    const [state, usage, kept, accounts] = await Promise.all([
+    const [state, usage, accounts] = await Promise.all([
       findAttention(),
       api.get("/api/v1/storage/usage"),
-      api.get("/api/v1/storage/history"),
       mayAdminister() ? api.get("/api/v1/service-accounts") : null,
     ]);
     // The status says what is wrong, if the others were not answered either.
     const status = state.status ?? (await api.get("/api/v1/storage/status"));
+    const kept = state.kept ?? (await api.get("/api/v1/storage/history"));
     const info = state.info ?? (await api.get("/api/v1/system/info"));
     drawNeeds(state);
     const isEmpty = mayAdminister() && usage.objects === 0 && usage.by_bucket.length <= 1;

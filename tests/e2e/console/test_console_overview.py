@@ -228,6 +228,7 @@ def test_space_is_drawn_in_layers_with_its_limit(page: Page, console_store: Cair
     })
     page.go("overview")
     page.see("Each day")
+    page.see("The disk is full in about")
     said = page.run("async () => document.querySelector('.space-chart svg').getAttribute('aria-label')")
     assert "1.4 TB" in said and "more each day" in said and "full in about" in said, said
     drawn = page.run("async () => [...document.querySelectorAll('.space-chart path')].map((path) => path.getAttribute('class'))")
