@@ -121,7 +121,7 @@ def test_everything_is_large_enough_and_nothing_scrolls_sideways(phone: Page, co
                       ("sharing",), ("accounts",), ("policies",), ("tokens",), ("storage",), ("bucket", versioned, {"at": "2026-01-01T00:00:00Z"})]:
             *parts, last = place
             phone.go(*parts, **last) if isinstance(last, dict) else phone.go(*place)
-            found = phone.run(SMALL, FINGER), phone.run(SIDEWAYS), phone.run("async () => document.documentElement.scrollWidth > innerWidth")
+            found = phone.run(SMALL, FINGER), phone.run(SIDEWAYS), phone.run("async () => document.documentElement.scrollWidth > document.documentElement.clientWidth")
             if any(found):
                 wrong[str(place)[:60]] = found
         assert wrong == {}, "\n".join(f"{place}: {found}" for place, found in wrong.items())
