@@ -48,6 +48,7 @@ pub(crate) async fn changes(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         bucket: Some(bucket.name.to_string()),
         prefix,
         limit: EVENT_PAGE_EVENTS_MAX,
+        ..EventQuery::default()
     };
     let (store, begun) = (call.store()?, Instant::now());
     // Without an overflow, whatever the times are.
