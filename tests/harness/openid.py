@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import ssl
 import subprocess
 import threading
 import time
@@ -16,6 +17,7 @@ from Crypto.Hash import SHA256
 from Crypto.PublicKey import RSA
 from Crypto.Signature import pkcs1_15
 
+from .certificates import Pair
 from .console import Console
 from .management import TIMEOUT
 from .server import LOOPBACK, REPOSITORY, Cairn, clean_environment, free_ports
@@ -147,7 +149,7 @@ def encoded(data: bytes) -> str:
 class HostileProvider:
     """A provider that answers whatever a test wants. Its people need not log in."""
 
-    def __init__(self):
+    def __init__(self, pair: Pair | None = None):
         self.key = RSA.generate(2048)
         self.reset()
         provider = self
@@ -175,7 +177,11 @@ class HostileProvider:
                 self.wfile.write(content)
 
         self.server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
-        self.issuer = f"http://{LOOPBACK}:{self.server.server_address[1]}"
+        if pair is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pair.certificate, pair.key)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.issuer = f"{'http' if pair is None else 'https'}://{LOOPBACK}:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def reset(self) -> None:

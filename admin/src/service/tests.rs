@@ -224,6 +224,7 @@ fn scrape_token_is_valid_for_metrics_only() {
         readiness: Box::new(Subsystems::default()),
         open: None,
         sessions: None,
+        sign_ins: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         imports: ImportRuns::default(),

@@ -2,16 +2,21 @@
 
 import base64
 import json
+import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
 
-from harness.console import Console
+from harness.certificates import Authority
+from harness.console import Console, signed_in
 from harness.management import expect_refusal
 from harness.openid import CLIENT_ID, CLIENT_SECRET, HostileProvider, Visitor, settings
-from harness.server import Cairn
+from harness.server import LOOPBACK, Cairn
+from harness.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -199,3 +204,41 @@ def test_unusable_metadata_are_named(make_store: Callable[..., Cairn], provider:
     store.start()
     refusal = expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
     assert reason in refusal and reason in store.wait_output(reason)
+
+
+def test_the_certificate_of_the_provider_is_checked(make_store: Callable[..., Cairn], tmp_path: Path):
+    """Against the configured authorities, or else those of the host. Endpoints without TLS are refused then."""
+    authority = Authority(tmp_path)
+    provider = HostileProvider(authority.issue("provider"))
+    for trusted, reason in [({}, "certificate"), ({"CA_FILE": str(authority.certificate)}, None)]:
+        store = make_store()
+        store.extra |= settings(provider.issuer, store.console, **trusted)
+        store.start()
+        if reason is not None:
+            assert reason in expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
+            continue
+        visitor = Visitor(store)
+        provider.come_back(visitor)
+        assert visitor.session() is not None, visitor.failure()
+    provider.metadata = {"token_endpoint": provider.issuer.replace("https", "http") + "/token"}
+    store = make_store()
+    store.extra |= settings(provider.issuer, store.console, CA_FILE=str(authority.certificate))
+    store.start()
+    assert "token_endpoint is not an https URL" in expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
+
+
+def test_a_provider_that_hangs_keeps_nobody_else_waiting(make_store: Callable[..., Cairn]):
+    """Threads and queue are bounded, and executors do not wait: tokens work meanwhile."""
+    with socket.create_server((LOOPBACK, 0), backlog=64) as silent:
+        store = make_store()
+        store.extra |= settings(f"http://{LOOPBACK}:{silent.getsockname()[1]}", store.console)
+        store.start()
+        with ThreadPoolExecutor(100) as pool:
+            answers = [pool.submit(lambda: Console(store).post("/sign-in").status_code) for _ in range(100)]
+            until(lambda: any(answer.done() for answer in answers))
+            assert not all(answer.done() for answer in answers)
+            assert signed_in(store).is_signed_in()
+            assert not all(answer.done() for answer in answers)
+            assert {answer.result() for answer in answers} == {429, 503}
+        refusal = expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
+        assert "did not answer within 10 s" in refusal
