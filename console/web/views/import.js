@@ -10,14 +10,16 @@ import { mayAdminister } from "../lib/session.js";
 import { size, t } from "../lib/text.js";
 import { banner, card, commandBlock, facts, field, link, loadInto, quoted, tag, viewHead } from "../lib/ui.js";
 
-const STEPS = ["source", "plan", "copy", "report"];
+// Others than system administrators cannot import. They see what comes.
+const stepsOf = () => (mayAdminister() ? ["source", "plan", "copy", "report"] : ["copy", "report"]);
 const NAMES = { source: () => t("Source"), plan: () => t("Plan"), copy: () => t("Copy"), report: () => t("Report") };
 const POLL = 3000;
 const EXAMPLE = "https://minio.example.org:9000";
 
 // What the form says, from the URL.
 function stateOf(parameters) {
-  const step = STEPS.includes(parameters.get("step")) ? parameters.get("step") : "source";
+  const steps = stepsOf();
+  const step = steps.includes(parameters.get("step")) ? parameters.get("step") : steps[0];
   return {
     step,
     from: parameters.get("from") ?? "",
@@ -275,19 +277,21 @@ function reportStep(state, reports) {
         ),
         commandBlock(...lines.verify),
       ),
-      card(
-        t("What to do next"),
-        null,
-        next.map((text) => h("label", { class: "check" }, h("input", { type: "checkbox" }), text)),
-        h("p", { class: "row" }, link(t("Backups"), place("backups"), { class: "button" })),
-      ),
+      mayAdminister() &&
+        card(
+          t("What to do next"),
+          null,
+          next.map((text) => h("label", { class: "check" }, h("input", { type: "checkbox" }), text)),
+          h("p", { class: "row" }, link(t("Backups"), place("backups"), { class: "button" })),
+        ),
     ),
   );
 }
 
 export async function show(view, { parameters }) {
   const state = stateOf(parameters);
-  const index = STEPS.indexOf(state.step);
+  const steps = stepsOf();
+  const index = steps.indexOf(state.step);
   const runs = h("div", { class: "stack" });
   const reports = h("div", { class: "stack" });
   const status = state.step === "plan" ? await api.get("/api/v1/storage/status") : null;
@@ -305,18 +309,18 @@ export async function show(view, { parameters }) {
       sign: "import",
       tags: state.step !== "source" && tag(t("Source stays untouched"), "good", "eye"),
       actions: [
-        index > 0 && link(t("Back"), place(...placeOf(state, STEPS[index - 1])), { class: "button" }),
+        index > 0 && link(t("Back"), place(...placeOf(state, steps[index - 1])), { class: "button" }),
         index > 0 &&
-          index < 3 &&
+          index < steps.length - 1 &&
           link(
-            [t("Continue: {step}", { step: NAMES[STEPS[index + 1]]() }), icon("arrow")],
-            place(...placeOf(state, STEPS[index + 1])),
+            [t("Continue: {step}", { step: NAMES[steps[index + 1]]() }), icon("arrow")],
+            place(...placeOf(state, steps[index + 1])),
             {
               class: "button main",
             },
           ),
       ],
-      tabs: STEPS.map((step, number) => [
+      tabs: steps.map((step, number) => [
         [
           h(
             "span",
