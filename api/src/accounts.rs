@@ -23,8 +23,8 @@ pub struct GivenCredential {
     pub access_key: AccessKey,
     pub secret_key: GivenSecretKey,
     /// When the credential stops working, as a temporary one does. In the future. Without it, it never does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Time", default)]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Time")]
     pub expires_at: Option<Time>,
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -272,3 +273,26 @@ def test_plan_names_unfinished_uploads(minio: Minio, importer: Importer, bucket:
     (loss,) = plan["losses"]
     assert (loss["kind"], loss["name"]) == ("uploads", bucket) and "2 unfinished uploads" in loss["reason"]
     assert "unfinished uploads" in importer.run("plan", "--bucket", bucket).stdout
+
+
+def test_a_later_run_over_many_pages_finds_every_change(minio: Minio, here: BaseClient, importer: Importer, bucket: str):
+    """It lists ranges of keys at the same time, whose ends it takes from the journal. Changes at these ends count as well."""
+    source = minio.boto
+    keys = [f"{number // 100:02}/{number:04}" for number in range(3000)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: source.put_object(Bucket=bucket, Key=key, Body=key.encode()), keys))
+    assert importer.objects("--bucket", bucket) == {"listed": 3000, "created": 3000}
+    assert importer.objects("--bucket", bucket) == {"listed": 3000, "unchanged": 3000}
+    # The ends of the ranges, which have 950 versions, and the keys beside them.
+    ends = [keys[950 * number - 1 + step] for number in (1, 2, 3) for step in (-1, 0, 1)]
+    for key in ends[::3]:
+        source.put_object_tagging(Bucket=bucket, Key=key, Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
+    for key in ends[1::3]:
+        source.delete_object(Bucket=bucket, Key=key, VersionId=order(source, bucket, key)[0])
+    for key in ends[2::3]:
+        source.put_object(Bucket=bucket, Key=key, Body=b"again")
+        source.put_object(Bucket=bucket, Key=f"{key} new", Body=b"new")
+    source.put_object(Bucket=bucket, Key="~last", Body=b"new")
+    assert importer.objects("--bucket", bucket, "--delete") == {"listed": 3004, "created": 7, "changed": 3, "unchanged": 2994, "deleted": 3}
+    assert versions(source, bucket) == versions(here, bucket)
+    assert importer.objects("--bucket", bucket) == {"listed": 3004, "unchanged": 3004}

@@ -2,8 +2,8 @@
 
 use cairn_engine::{ChecksumKind, UploadChecksum};
 
-use super::RunningChecksum;
 use super::combine::CombinedCrc;
+use super::running::RunningChecksum;
 
 /// The checksum of an object while it is computed from those of its parts.
 pub struct PartsChecksum(Sum);

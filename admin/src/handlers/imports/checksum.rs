@@ -10,7 +10,7 @@ use cairn_transfer::checksum::{
 };
 use futures_lite::future::yield_now;
 
-use super::headers::text;
+use super::header_text::text;
 use super::run::Import;
 use crate::error::AdminError;
 

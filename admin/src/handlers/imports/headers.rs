@@ -6,6 +6,7 @@ use cairn_http1::{RequestHead, parse_rfc3339_millis, query_pairs};
 use cairn_model::Timestamp;
 
 use super::checksum;
+use super::header_text::text;
 use crate::error::AdminError;
 use crate::handlers::objects::stored_headers;
 
@@ -23,11 +24,6 @@ pub(super) fn of_version(head: &RequestHead) -> Result<(Attributes, ObjectLock),
         |name: &str| [TAGGING, MODE, RETAIN_UNTIL, LEGAL_HOLD].contains(&name) || checksum::is_header(name);
     let attributes = stored_headers(head, is_known)?;
     Ok((Attributes { tags: tags(head)?, ..attributes }, lock(head)?))
-}
-
-pub(super) fn text<'h>(head: &'h RequestHead, name: &str) -> Result<Option<&'h str>, AdminError> {
-    let value = head.header(name).map(std::str::from_utf8).transpose();
-    value.map_err(|_| AdminError::invalid(format!("the header {name} is not UTF-8")))
 }
 
 fn tags(head: &RequestHead) -> Result<Tags, AdminError> {

@@ -5,6 +5,7 @@
 
 mod change;
 mod checksum;
+mod header_text;
 mod headers;
 mod run;
 mod uploads;

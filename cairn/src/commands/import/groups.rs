@@ -1,13 +1,18 @@
 //! All versions of a bucket at the source, key by key. Pages are fetched ahead, and memory is bounded.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::Scope;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Scope};
 use std::vec::IntoIter;
 
 use crate::commands::remote::{Entry, Page, Place, Remote, Trouble};
 
-/// Pages that are fetched before they are needed.
+/// Pages of a range that are fetched before they are needed.
 const PAGES_AHEAD: usize = 4;
+/// Ranges that are fetched at a time.
+const RANGES_AT_ONCE: usize = 4;
+/// Ranges that are fetched before they are needed. Most of them are a page.
+const RANGES_AHEAD: usize = 8;
 /// Most versions of one key, which are in memory at the same time.
 const VERSIONS_OF_KEY_MAX: usize = 1_000_000;
 
@@ -43,7 +48,9 @@ pub(super) enum Detail {
 
 /// The keys of a bucket, in the order in which the source lists them.
 pub(super) struct Groups {
-    pages: Receiver<Result<(Page, Detail), Trouble>>,
+    ranges: Receiver<Pages>,
+    /// The pages of the present range.
+    pages: Option<Pages>,
     entries: IntoIter<Entry>,
     /// The first entry of the next group.
     ahead: Option<Entry>,
@@ -54,18 +61,25 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Begins to list a bucket.
+    /// Begins to list a bucket. `bounds` are keys, in order, at which the list is divided into ranges that are fetched at the same
+    /// time: those of a source that lists keys in the order of their bytes.
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         source: &'scope Remote,
         bucket: &str,
         settings: Settings,
+        bounds: Vec<String>,
     ) -> Self {
-        let (sender, pages) = sync_channel(PAGES_AHEAD);
+        let (sender, ranges) = sync_channel(RANGES_AHEAD);
         let bucket = bucket.to_owned();
-        scope.spawn(move || fetch(source, &bucket, settings, &sender));
+        scope.spawn(move || fetch(source, &bucket, settings, bounds, &sender));
+        Self::of(ranges)
+    }
+
+    fn of(ranges: Receiver<Pages>) -> Self {
         let entries = Vec::new().into_iter();
-        Self { pages, entries, ahead: None, last_key: None, detail: Detail::Versions, is_ordered: true }
+        let (detail, is_ordered) = (Detail::Versions, true);
+        Self { ranges, pages: None, entries, ahead: None, last_key: None, detail, is_ordered }
     }
 
     fn next_entry(&mut self) -> Result<Option<Entry>, Trouble> {
@@ -73,13 +87,16 @@ impl Groups {
             if let Some(entry) = self.entries.next() {
                 return Ok(Some(entry));
             }
-            match self.pages.recv() {
-                Err(_) => return Ok(None),
-                Ok(page) => {
-                    let (page, detail) = page?;
+            match self.pages.as_ref().map(Receiver::recv) {
+                Some(Ok(page)) => {
+                    let (entries, detail) = page?;
                     self.detail = detail;
-                    self.entries = page.entries.into_iter();
+                    self.entries = entries.into_iter();
                 }
+                _ => match self.ranges.recv() {
+                    Err(_) => return Ok(None),
+                    Ok(pages) => self.pages = Some(pages),
+                },
             }
         }
     }
@@ -113,65 +130,150 @@ impl Groups {
     }
 }
 
-/// Fetches all pages. Ends early if nobody wants more.
-fn fetch(
-    source: &Remote,
-    bucket: &str,
-    settings: Settings,
-    sender: &SyncSender<Result<(Page, Detail), Trouble>>,
-) {
-    let mut detail = if settings == Settings::Never { Detail::Versions } else { Detail::Settings };
-    let mut place = Place::new();
-    let mut is_first = true;
-    loop {
-        let page = match detail {
-            Detail::Settings => source.versions(bucket, &place, true),
-            Detail::Versions => source.versions(bucket, &place, false),
-            Detail::Objects => source.objects(bucket, &place),
-        };
-        let mut page = match (page, detail) {
-            (Err(trouble), Detail::Settings) if is_first && trouble.is_unknown_operation() => {
-                detail = Detail::Versions;
-                continue;
-            }
-            (Err(trouble), Detail::Versions) if is_first && trouble.is_unknown_operation() => {
-                detail = Detail::Objects;
-                continue;
-            }
-            (Err(trouble), _) => {
-                // Nobody is left to tell if this fails.
-                let _ = sender.send(Err(trouble));
-                return;
-            }
-            (Ok(page), _) => page,
-        };
-        if detail == Detail::Settings
-            && !page.has_settings
-            && page.entries.iter().any(|entry| !entry.is_marker)
+/// Pages of a range, as far as they have been fetched.
+type Pages = Receiver<Result<(Vec<Entry>, Detail), Trouble>>;
+
+/// A range of a list.
+struct Range {
+    /// Where it begins.
+    place: Place,
+    /// Its last key; `None` for the last range.
+    until: Option<String>,
+    sender: SyncSender<Result<(Vec<Entry>, Detail), Trouble>>,
+}
+
+impl Range {
+    fn new(place: Place, until: Option<String>) -> (Self, Pages) {
+        let (sender, pages) = sync_channel(PAGES_AHEAD);
+        (Self { place, until, sender }, pages)
+    }
+
+    /// Sends a page. Returns whether others follow and somebody wants them.
+    fn send(&mut self, mut page: Page, detail: Detail) -> bool {
+        if let Some(until) = &self.until
+            && let Some(end) = page.entries.iter().position(|entry| entry.key.as_bytes() > until.as_bytes())
         {
-            detail = Detail::Versions;
+            page.entries.truncate(end);
+            page.next = None;
         }
-        let has_tags = |entry: &Entry| entry.settings.as_ref().is_some_and(|found| !found.tags.is_empty());
-        let is_tagged = page.entries.iter().any(has_tags);
-        let following = match settings {
-            Settings::WhileTagged if detail == Detail::Settings && !is_tagged => Detail::Versions,
-            _ => detail,
-        };
-        let next = page.next.take();
-        if next.as_ref() == Some(&place) {
-            let _ = sender.send(Err(Trouble::Wrong("the source returned the same page twice".to_owned())));
-            return;
-        }
-        if sender.send(Ok((page, detail))).is_err() {
-            return;
-        }
-        is_first = false;
-        detail = following;
-        match next {
-            None => return,
-            Some(next) => place = next,
+        let is_wanted = self.sender.send(Ok((page.entries, detail))).is_ok();
+        match page.next {
+            Some(next) if next == self.place => {
+                let twice = Trouble::Wrong("the source returned the same page twice".to_owned());
+                self.fail(twice);
+                false
+            }
+            Some(next) => {
+                self.place = next;
+                is_wanted
+            }
+            None => false,
         }
     }
+
+    /// Sends why there are no more pages. Nobody is left to tell if this fails.
+    fn fail(&self, trouble: Trouble) {
+        let _ = self.sender.send(Err(trouble));
+    }
+
+    /// Fetches all its pages.
+    fn fetch(mut self, source: &Remote, bucket: &str, mut detail: Detail, settings: Settings) {
+        loop {
+            let page = match list(source, bucket, &self.place, detail) {
+                Ok(page) => page,
+                Err(trouble) => return self.fail(trouble),
+            };
+            let following = following(&page, detail, settings);
+            if !self.send(page, detail) {
+                return;
+            }
+            detail = following;
+        }
+    }
+}
+
+fn list(source: &Remote, bucket: &str, place: &Place, detail: Detail) -> Result<Page, Trouble> {
+    match detail {
+        Detail::Settings => source.versions(bucket, place, true),
+        Detail::Versions => source.versions(bucket, place, false),
+        Detail::Objects => source.objects(bucket, place),
+    }
+}
+
+/// Returns how the page after this one is listed.
+fn following(page: &Page, detail: Detail, settings: Settings) -> Detail {
+    let has_tags = |entry: &Entry| entry.settings.as_ref().is_some_and(|found| !found.tags.is_empty());
+    let has_objects = page.entries.iter().any(|entry| !entry.is_marker);
+    match detail {
+        // The source ignores the wish.
+        Detail::Settings if !page.has_settings && has_objects => Detail::Versions,
+        Detail::Settings if settings == Settings::WhileTagged && !page.entries.iter().any(has_tags) => {
+            Detail::Versions
+        }
+        detail => detail,
+    }
+}
+
+/// Fetches the first page, and finds out what the source tells.
+fn first(source: &Remote, bucket: &str, settings: Settings) -> Result<(Page, Detail), Trouble> {
+    let mut detail = if settings == Settings::Never { Detail::Versions } else { Detail::Settings };
+    loop {
+        detail = match (list(source, bucket, &Place::new(), detail), detail) {
+            (Err(trouble), Detail::Settings) if trouble.is_unknown_operation() => Detail::Versions,
+            (Err(trouble), Detail::Versions) if trouble.is_unknown_operation() => Detail::Objects,
+            (page, _) => return page.map(|page| (page, detail)),
+        }
+    }
+}
+
+/// Fetches all pages. Ends early if nobody wants more.
+fn fetch(source: &Remote, bucket: &str, settings: Settings, bounds: Vec<String>, sender: &SyncSender<Pages>) {
+    let found = first(source, bucket, settings);
+    // Only lists of versions begin behind a key.
+    let bounds = if matches!(found, Ok((_, Detail::Objects))) { Vec::new() } else { bounds };
+    let mut until = bounds.into_iter();
+    let mut bound = until.next();
+    let (mut range, pages) = Range::new(Place::new(), bound.clone());
+    if sender.send(pages).is_err() {
+        return;
+    }
+    let (page, detail) = match found {
+        Ok(found) => found,
+        Err(trouble) => return range.fail(trouble),
+    };
+    let next = following(&page, detail, settings);
+    // What the source ignores is not known of this page, either.
+    let told = if next == Detail::Versions && !page.has_settings { next } else { detail };
+    if range.send(page, told) {
+        range.fetch(source, bucket, next, settings);
+    } else {
+        drop(range);
+    }
+    let (jobs, waiting) = sync_channel::<Range>(0);
+    let waiting = Mutex::new(waiting);
+    thread::scope(|scope| {
+        for _ in 0..RANGES_AT_ONCE {
+            if bound.is_none() {
+                break;
+            }
+            scope.spawn(|| {
+                loop {
+                    let range = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(range) = range else { return };
+                    range.fetch(source, bucket, next, settings);
+                }
+            });
+        }
+        // The workers end when this is dropped.
+        let jobs = jobs;
+        while let Some(from) = bound.take() {
+            bound = until.next();
+            let (range, pages) = Range::new(vec![("key-marker", from)], bound.clone());
+            if sender.send(pages).is_err() || jobs.send(range).is_err() {
+                return;
+            }
+        }
+    });
 }
 
 #[cfg(test)]
@@ -196,19 +298,13 @@ mod tests {
         let (sender, pages) = sync_channel(9);
         for keys in [&["a", "b"][..], &[], &["b", "b", "c"], &["B"]] {
             let entries = keys.iter().map(|key| entry(key, "1")).collect();
-            let page = Page { entries, next: None, has_settings: false };
-            sender.send(Ok((page, Detail::Versions))).expect("room");
+            sender.send(Ok((entries, Detail::Versions))).expect("room");
         }
         drop(sender);
-        let entries = Vec::new().into_iter();
-        let mut groups = Groups {
-            pages,
-            entries,
-            ahead: None,
-            last_key: None,
-            detail: Detail::Versions,
-            is_ordered: true,
-        };
+        let (ranges, range) = sync_channel(1);
+        ranges.send(pages).expect("room");
+        drop(ranges);
+        let mut groups = Groups::of(range);
         let mut found = Vec::new();
         while let Some(group) = groups.next_group().expect("pages") {
             assert_eq!(groups.is_ordered, group.key != "B");
@@ -216,5 +312,22 @@ mod tests {
         }
         let expected = [("a", 1), ("b", 3), ("c", 1), ("B", 1)].map(|(key, count)| (key.to_owned(), count));
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_page_is_cut_at_the_end_of_its_range() {
+        let page = |keys: &[&str], next: Option<&str>| Page {
+            entries: keys.iter().map(|key| entry(key, "1")).collect(),
+            next: next.map(|next| vec![("key-marker", next.to_owned())]),
+            has_settings: false,
+        };
+        let keys = |pages: &Pages| pages.recv().expect("a page").expect("entries").0.len();
+        let (mut range, pages) = Range::new(Place::new(), Some("c".to_owned()));
+        assert!(range.send(page(&["a", "b"], Some("b")), Detail::Versions));
+        assert!(!range.send(page(&["c", "c", "d"], Some("d")), Detail::Versions));
+        assert_eq!([keys(&pages), keys(&pages)], [2, 2]);
+        let (mut range, pages) = Range::new(vec![("key-marker", "c".to_owned())], None);
+        assert!(!range.send(page(&["d"], Some("c")), Detail::Versions), "the same page again");
+        assert!(keys(&pages) == 1 && pages.recv().expect("an answer").is_err());
     }
 }

@@ -257,7 +257,7 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
 fn count(source: &Remote, names: &[String], shown: &Shown) {
     for name in names {
         let counted = thread::scope(|scope| {
-            let mut groups = Groups::begin(scope, source, name, Settings::Never);
+            let mut groups = Groups::begin(scope, source, name, Settings::Never, Vec::new());
             while let Some(group) = groups.next_group()? {
                 shown.total.fetch_add(group.entries.len() as u64, Ordering::Relaxed);
                 if shown.is_over.load(Ordering::Relaxed) {

@@ -143,7 +143,7 @@ fn contents(
     };
     let (mut tagged, mut locked, mut lost) = (0, 0, 0_usize);
     let detail = thread::scope(|scope| {
-        let mut groups = Groups::begin(scope, source, name, Settings::Always);
+        let mut groups = Groups::begin(scope, source, name, Settings::Always, Vec::new());
         while let Some(group) = groups.next_group()? {
             contents.keys += 1;
             for entry in group.entries {

@@ -110,11 +110,12 @@ impl Run<'_> {
     /// Imports a bucket that was created here at `born`. Counts go to `tally`.
     pub(super) fn bucket(&self, bucket: &str, born: &str, tally: &Tally) -> Outcome {
         let (mut last, mut list) = self.journal.begin(bucket, born)?;
+        let bounds = self.journal.bounds(bucket, born)?;
         let is_ordered = self.with_workers(bucket, tally, |jobs, end| {
             thread::scope(|scope| {
                 // What is in the journal is compared with the list, and the rest is asked for anyway.
                 let settings = if last.is_empty() { Settings::WhileTagged } else { Settings::Always };
-                let mut groups = Groups::begin(scope, self.source, bucket, settings);
+                let mut groups = Groups::begin(scope, self.source, bucket, settings, bounds);
                 let mut writer = Writer::new(&mut list, jobs, tally, end);
                 let done = self.list(bucket, &mut groups, &mut last, &mut writer);
                 // Also after a failure: what is done need not be done again.

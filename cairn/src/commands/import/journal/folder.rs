@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, BufWriter, Error, ErrorKind, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use super::bounds::Bounds;
 use super::record::Record;
 use crate::failure::Failure;
 
@@ -110,6 +111,18 @@ impl Journal {
             Ok((ListReader::new(last)?, ListWriter { writer }))
         });
         lists.map_err(|error| failed(&self.folder, &error))
+    }
+
+    /// Returns keys that divide the list of the last run into ranges of about a page each.
+    pub(crate) fn bounds(&self, bucket: &str, born: &str) -> Result<Vec<String>, Failure> {
+        let found = self.open_list(bucket, LAST, born).and_then(|lines| {
+            let (mut list, mut bounds) = (ListReader::new(lines)?, Bounds::new());
+            while let Some(record) = list.next()? {
+                bounds.add(record.key);
+            }
+            Ok(bounds.finish())
+        });
+        found.map_err(|error| failed(&self.folder, &error))
     }
 
     /// Makes the new list the list of the last run.

@@ -3,6 +3,7 @@
 //! A run reads the list of the last run beside the source's, and writes a new one. So memory does not depend on the number of
 //! versions. A run that was killed leaves the beginning of a new list; the next run puts the rest of the last one behind it.
 
+mod bounds;
 mod folder;
 mod record;
 

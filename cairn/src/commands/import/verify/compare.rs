@@ -129,7 +129,8 @@ impl Comparison<'_> {
             for _ in 0..self.workers {
                 scope.spawn(|| self.work(&waiting, &end));
             }
-            let mut groups = Groups::begin(scope, self.source, self.bucket(), Settings::WhileTagged);
+            let mut groups =
+                Groups::begin(scope, self.source, self.bucket(), Settings::WhileTagged, Vec::new());
             let pages = Pages::of_bucket(self.copier.target.client, VERSIONS, self.bucket(), "", None);
             let mut here = Here { pages, entries: Vec::new().into_iter(), ahead: None };
             // The channel closes at the end of this block.
