@@ -1,6 +1,6 @@
 // The list of what happened: days, sentences, an action for each row, and what is known of an opened one.
 
-import { activityFeed, SHOWS } from "./activity.js";
+import { activityFeed } from "./activity.js";
 import { mainEvents, nameOf, sentence } from "./activity-words.js";
 import { api, bucketPath, encodeKey } from "./api.js";
 import { fill, h } from "./dom.js";
@@ -249,10 +249,11 @@ function dayOf(title) {
 }
 
 /**
- * Shows what happened in `box`. `filters()` returns `{show, text, since, until, principal, bucket}`. `onCount` is told
- * how many rows are shown, `onOpen` the key of the row that was opened last. Returns `{reload, follow(isLive), stop}`.
+ * Shows what happened in `box`. `filters()` returns `{show, text, since, until, principal, bucket}`. `reading` is the
+ * promise of the names, which are read at the same time. `onCount` is told how many rows are shown, `onOpen` the key of
+ * the row that was opened last. Returns `{reload, follow(isLive), stop}`.
  */
-export function activityList(box, filters, { names, opened = "", onOpen = () => {}, onCount = () => {} }) {
+export function activityList(box, filters, { reading, opened = "", onOpen = () => {}, onCount = () => {} }) {
   const list = h("div", { class: "days" });
   const foot = h("div", { class: "pager" });
   fill(box, list, foot);
@@ -261,6 +262,7 @@ export function activityList(box, filters, { names, opened = "", onOpen = () => 
   let watch = null;
   let live = null;
   let shown = [];
+  let names = null;
 
   const choose = (key) => {
     opened = key;
@@ -312,20 +314,17 @@ export function activityList(box, filters, { names, opened = "", onOpen = () => 
   }
 
   async function more() {
-    const reading = feed;
+    const own = feed;
     const isFirst = feed.rows.length === 0;
     fill(foot, h("span", { class: "muted" }, t("Loading…")));
-    const timer = setTimeout(
-      () => reading === feed && feed.rows.length === 0 && fill(list, skeleton()),
-      SKELETON_AFTER,
-    );
+    const timer = setTimeout(() => own === feed && feed.rows.length === 0 && fill(list, skeleton()), SKELETON_AFTER);
     try {
-      await reading.more();
-      if (reading !== feed) return;
+      [names] = await Promise.all([reading, own.more()]);
+      if (own !== feed) return;
       drawRows(isFirst);
       drawFoot();
     } catch (error) {
-      if (error.name === "AbortError" || reading !== feed) return;
+      if (error.name === "AbortError" || own !== feed) return;
       if (feed.rows.length === 0) fill(list);
       fill(foot, errorBox(error, more));
     } finally {
@@ -371,7 +370,5 @@ export function activityList(box, filters, { names, opened = "", onOpen = () => 
       live = null;
       watch?.disconnect();
     },
-    count,
-    shows: SHOWS,
   };
 }

@@ -8,6 +8,8 @@ const PAGE = 100;
 const ROWS = 50;
 // Pages that one step reads at most: a search for what is rare goes on when the user asks.
 const READS_MAX = 12;
+// After so many milliseconds, a step begins no further read.
+const SEARCH_MAX = 2500;
 // Rows that a view holds at most.
 const ROWS_MAX = 3000;
 // Changes of one lifecycle rule within so many characters of their time are one row: an hour.
@@ -218,10 +220,11 @@ export function activityFeed(filters, signal, readsMax = READS_MAX) {
     const end = feed.rows.length + ROWS;
     feed.changed.clear();
     let reads = 0;
+    const begun = performance.now();
     while (feed.rows.length < end) {
       const empty = sources.filter((one) => one.items.length === 0 && !one.isOver);
       if (empty.length > 0) {
-        if (reads === readsMax) break;
+        if (reads === readsMax || performance.now() - begun > SEARCH_MAX) break;
         reads += 1;
         await Promise.all(empty.map((one) => one.more()));
         continue;

@@ -5,7 +5,7 @@ import { debounce, fill, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { place } from "../lib/navigation.js";
 import { mayOversee } from "../lib/session.js";
-import { plural, t } from "../lib/text.js";
+import { count, plural, t } from "../lib/text.js";
 import { bar, button, commands, field, quoted, searchField, select, viewHead } from "../lib/ui.js";
 
 const DAY = 86_400_000;
@@ -59,11 +59,14 @@ function readState(parameters) {
   return state;
 }
 
-function suggesting(name, label, value, options) {
-  const list = h(
-    "datalist",
-    { id: `known-${name}` },
-    options.map((option) => h("option", { value: option })),
+// A field that suggests what is known, once that was read.
+function suggesting(name, label, value, reading) {
+  const list = h("datalist", { id: `known-${name}` });
+  reading.then((options) =>
+    fill(
+      list,
+      options.map((option) => h("option", { value: option })),
+    ),
   );
   const input = h("input", {
     type: "search",
@@ -115,7 +118,7 @@ function rangeControl(state, changed) {
 
 export async function show(view, { parameters }) {
   const state = readState(parameters);
-  const names = await readNames();
+  const reading = readNames();
   const text = h("input", {
     type: "search",
     value: state.text,
@@ -124,13 +127,10 @@ export async function show(view, { parameters }) {
     placeholder: t("Name, key, address or request id"),
     "aria-label": t("Text anywhere"),
   });
-  const people = [...names.ids.keys()].map((name) => `account:${name}`);
-  const [principal, knownPeople] = suggesting("principal", t("Anybody"), state.principal, [
-    "root",
-    "system",
-    ...people,
-  ]);
-  const [bucket, knownBuckets] = suggesting("bucket", t("All buckets"), state.bucket, [...names.buckets]);
+  const people = reading.then(({ ids }) => ["root", "system", ...[...ids.keys()].map((name) => `account:${name}`)]);
+  const buckets = reading.then((names) => [...names.buckets]);
+  const [principal, knownPeople] = suggesting("principal", t("Anybody"), state.principal, people);
+  const [bucket, knownBuckets] = suggesting("bucket", t("All buckets"), state.bucket, buckets);
   const total = h("span", { class: "muted small", role: "status" });
   const chips = h("div", { class: "show", role: "group", "aria-label": t("Show") });
   const live = button([icon("pulse"), t("Follow live")], () => {
@@ -162,14 +162,14 @@ export async function show(view, { parameters }) {
       ...timesOf(state),
     }),
     {
-      names,
+      reading,
       opened: state.open,
       onOpen: (key) => {
         state.open = key;
         remember();
       },
       onCount: (number, isOver) =>
-        fill(total, isOver ? plural(number, "{n} found", "{n} found") : t("the newest {n}", { n: list.count(number) })),
+        fill(total, isOver ? plural(number, "{n} found", "{n} found") : t("the newest {n}", { n: count(number) })),
     },
   );
   const drawChips = () =>

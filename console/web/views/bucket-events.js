@@ -8,7 +8,8 @@ import { t } from "../lib/text.js";
 import { bar, commands, quoted, searchField } from "../lib/ui.js";
 
 export async function show(view, { parts: [bucket], parameters }) {
-  const [info, names] = await Promise.all([api.get(bucketPath(bucket)), readNames()]);
+  const reading = readNames();
+  const info = await api.get(bucketPath(bucket));
   const text = h("input", {
     type: "search",
     value: parameters.get("text") ?? "",
@@ -18,7 +19,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     "aria-label": t("Text anywhere"),
   });
   const box = h("div");
-  const list = activityList(box, () => ({ show: "all", bucket, text: text.value.trim() }), { names });
+  const list = activityList(box, () => ({ show: "all", bucket, text: text.value.trim() }), { reading });
   text.addEventListener(
     "input",
     debounce(250, () => list.reload()),
