@@ -5,7 +5,7 @@ import re
 import schemathesis
 
 # Positions in lists. An invented one is refused with 400, which the tests of these routes cover.
-HANDED_OUT = ("continuation_token", "after_id", "after_time", "key_marker", "version_id_marker", "upload_id_marker")
+HANDED_OUT = ("continuation_token", "after_id", "after_time", "before_id", "before_time", "key_marker", "version_id_marker", "upload_id_marker")
 
 # An accepted target of a webhook. Its name has no address.
 TARGET = "https://receiver.invalid/hook"
@@ -32,6 +32,24 @@ def waits(query: object) -> bool:
     """Returns whether a query waits for events. A wait that is too long is refused at once, and tested."""
     seconds = query.get("wait_seconds") if isinstance(query, dict) else None
     return str(seconds).isdecimal() and 0 < int(seconds) <= 30
+
+
+def has_unusable_filter(query: object) -> bool:
+    """Returns whether a list has filters that exclude each other, or a text that is short in characters but not in bytes."""
+    if not isinstance(query, dict):
+        return False
+    return {"lost", "status"} <= set(query) or is_long(query.get("contains"))
+
+
+def is_long(text: object) -> bool:
+    """Returns whether a text fits a limit of 256 characters, but not of 256 bytes."""
+    return isinstance(text, str) and len(text) <= 256 < len(text.encode(errors="surrogatepass"))
+
+
+def has_unusable_subject(body: object) -> bool:
+    """Returns whether the name of something that is dismissed is too long in bytes, or has control characters."""
+    subject = body.get("subject") if isinstance(body, dict) else None
+    return isinstance(subject, str) and (is_long(subject) or any(ord(character) < 32 or 127 <= ord(character) < 160 for character in subject))
 
 
 def has_unusable_target(body: object) -> bool:
@@ -176,6 +194,8 @@ def has_fraction(value: object) -> bool:
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
+    if has_unusable_filter(case.query) or has_unusable_subject(case.body):
+        return False
     if has_unusable_tags(case.body) or has_unusable_network(case.body) or has_long_prefix(case.body) or repeats_a_prefix(case.body):
         return False
     if isinstance(case.body, dict) and has_fraction(case.body.get("report")):

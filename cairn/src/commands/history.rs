@@ -1,4 +1,4 @@
-//! `cairn history`: requests, latency and space over the last hour or day.
+//! `cairn history`: requests, latency and space over time.
 
 use cairn_api::{MetricHistory, Time};
 
