@@ -217,13 +217,16 @@ export function activityFeed(filters, signal, readsMax = READS_MAX) {
   }
 
   async function more() {
-    const end = feed.rows.length + ROWS;
+    const before = feed.rows.length;
+    const end = before + ROWS;
     feed.changed.clear();
     let reads = 0;
     const begun = performance.now();
     while (feed.rows.length < end) {
       const empty = sources.filter((one) => one.items.length === 0 && !one.isOver);
       if (empty.length > 0) {
+        // What was found is shown first: thousands of changes may be one row.
+        if (reads > 0 && feed.rows.length > before) break;
         if (reads === readsMax || performance.now() - begun > SEARCH_MAX) break;
         reads += 1;
         await Promise.all(empty.map((one) => one.more()));
@@ -238,8 +241,8 @@ export function activityFeed(filters, signal, readsMax = READS_MAX) {
       add(latest.kind, latest.items.shift());
     }
     feed.isFull = feed.rows.length >= ROWS_MAX;
-    // Little matches: how far the search came.
-    const isEarly = !feed.isOver && feed.rows.length < end;
+    // Nothing was found: how far the search came.
+    const isEarly = !feed.isOver && feed.rows.length === before;
     const reached = sources.filter((one) => !one.isOver).map((one) => one.reached);
     feed.searchedTo = isEarly ? (reached.sort().at(-1) ?? null) : null;
     const open = feed.rows.filter((row) => row.mayGrow);
