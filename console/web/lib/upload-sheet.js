@@ -86,13 +86,7 @@ function makeSheet() {
       },
       "link small",
     ),
-    hint: h(
-      "p",
-      null,
-      t(
-        "You can go on working here. If this page is closed, choose the same files again: only what is missing is sent.",
-      ),
-    ),
+    hint: h("p", null, t("You can go on working here. If this page is closed, choose the same files again.")),
   };
   fill(parts.foot, h("div", null, parts.waiting, parts.retryAll, parts.cancelAll), parts.hint);
   sheet = h(

@@ -228,13 +228,7 @@ export async function show(view) {
           null,
           h("p", null, t("This holds the store while a command copies it, and ends the hold in any case.")),
           commandBlock("cairn backup run -- rsync -aS /var/lib/cairn/ /mnt/copy"),
-          h(
-            "p",
-            { class: "hint" },
-            t(
-              "The server knows holds, not folders: whether a backup is complete and readable says the command that verifies it.",
-            ),
-          ),
+          h("p", { class: "hint" }, t("The server does not know the folders: verify them with the command.")),
         ),
       ),
     ),

@@ -174,11 +174,7 @@ function planStep(state, status) {
           card(
             t("Accounts and settings"),
             null,
-            h(
-              "p",
-              null,
-              t("MinIO exports them as two archives. Both commands say what they would do before they do it."),
-            ),
+            h("p", null, t("MinIO exports them as two archives. Both commands first say what they would do.")),
             commandBlock(...lines.archives),
           ),
       ),

@@ -115,7 +115,7 @@ async function showAll(view) {
       "p",
       { class: "muted" },
       t(
-        "The last refused S3 requests that the server has in memory, with what would help. A restart forgets them; those that were denied are still found by their id, in the audit trail.",
+        "The last refused S3 requests since the start, with what would help. Denied ones are also found later, by their id.",
       ),
     ),
     rows.length > 0 ? groups : emptyBox(t("No S3 request was refused since the server was started.")),
