@@ -141,6 +141,19 @@ def has_unusable_tags(body: object) -> bool:
     return isinstance(tags, list) and tags != usable_tags(tags)
 
 
+def has_unusable_metadata(case: schemathesis.Case) -> bool:
+    """Returns whether metadata have names that are no names of headers, that differ only in their letters' case, or texts that no header has."""
+    body = case.body
+    if case.operation.definition.raw.get("operationId") != "set_object_metadata" or not isinstance(body, dict):
+        return False
+    members = [body.get("headers"), body.get("metadata")]
+    names = [name for member in members if isinstance(member, dict) for name in member]
+    texts = [text for member in members if isinstance(member, dict) for text in member.values()] + [body.get("content_type")]
+    is_text = all(text is None or (isinstance(text, str) and text.isascii() and text.isprintable()) for text in texts)
+    is_name = all(re.fullmatch("[A-Za-z0-9-]+", name) for name in names) and len({name.lower() for name in names}) == len(names)
+    return not (is_text and is_name)
+
+
 def names_two_versions(query: object) -> bool:
     """Returns whether a query names a version and a moment, which exclude each other."""
     return isinstance(query, dict) and {"at", "version_id"} <= set(query)
@@ -194,7 +207,7 @@ def has_fraction(value: object) -> bool:
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
-    if has_unusable_filter(case.query) or has_unusable_subject(case.body):
+    if has_unusable_metadata(case) or has_unusable_filter(case.query) or has_unusable_subject(case.body):
         return False
     if has_unusable_tags(case.body) or has_unusable_network(case.body) or has_long_prefix(case.body) or repeats_a_prefix(case.body):
         return False
@@ -221,8 +234,9 @@ def map_body(_context: object, body: object) -> object:
         body["allowed_origins"] = [ORIGIN if is_described(origin) else origin for origin in body["allowed_origins"]]
         if body.get("disposition") in (None, "inline"):
             body["disposition"] = "attachment"
-    if isinstance(body, dict) and is_time(body.get("expires_at")):
-        body["expires_at"] = END
+    for member in (body, body.get("credential") if isinstance(body, dict) else None):
+        if isinstance(member, dict) and is_time(member.get("expires_at")):
+            member["expires_at"] = END
     retention = body.get("retention") if isinstance(body, dict) else None
     if isinstance(retention, dict) and is_time(retention.get("retain_until")):
         retention["retain_until"] = END
