@@ -320,8 +320,13 @@ function drawCapacity() {
   );
 }
 
-/** Reads the number of links for the rail. */
+/** Reads the numbers of applications and links for the rail. */
 export async function readCounts() {
+  if (mayOversee()) {
+    const found = await api.get("/api/v1/service-accounts", {}, { isLogin: true }).catch(() => null);
+    const number = found?.service_accounts.length ?? 0;
+    setCount("accounts", number > 0 ? count(number) : undefined);
+  }
   try {
     const { shares, next_continuation_token: more } = await api.get(
       "/api/v1/shares",

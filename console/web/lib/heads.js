@@ -1,8 +1,9 @@
 // Heads that several views share: those of a bucket, of activity and of sharing, with their tabs.
 
+import { api, bucketPath } from "./api.js";
 import { stoneOf } from "./icons.js";
 import { place } from "./navigation.js";
-import { size, t } from "./text.js";
+import { count, size, t } from "./text.js";
 import { link, tag, viewHead } from "./ui.js";
 
 /** The head of the two views of what others can open. */
@@ -20,7 +21,7 @@ export function sharingHead(current, note) {
 export function bucketHead(info, current, { tags = [], actions = [] } = {}) {
   const { name, versioning, quota } = info;
   const tab = (text, view) => [text, place(view, [name]), current === view];
-  return viewHead(name, {
+  const head = viewHead(name, {
     path: link(t("Buckets"), place("buckets")),
     sign: "bucket",
     stone: stoneOf(name),
@@ -41,4 +42,16 @@ export function bucketHead(info, current, { tags = [], actions = [] } = {}) {
       tab(t("Settings"), "settings"),
     ],
   });
+  countRules(head, name);
+  return head;
+}
+
+// Shows the number of lifecycle rules beside their tab. The view does not wait for it.
+async function countRules(head, name) {
+  const found = await api.get(bucketPath(name, "lifecycle"), {}, { isLogin: true }).catch(() => null);
+  const number = found?.rules.length ?? 0;
+  const entry = [...head.querySelectorAll(".tabs a")].find(
+    (one) => one.getAttribute("href") === place("lifecycle", [name]),
+  );
+  if (entry && number > 0) entry.dataset.count = count(number);
 }

@@ -3,10 +3,10 @@
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { go, place } from "../lib/navigation.js";
+import { go, place, setCount } from "../lib/navigation.js";
 import { secretDialog } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
-import { plural, t } from "../lib/text.js";
+import { count, plural, t } from "../lib/text.js";
 import { ask, button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
 
 async function create() {
@@ -26,6 +26,7 @@ async function create() {
 export async function show(view) {
   await loadInto(view, async () => {
     const { service_accounts: accounts } = await api.get("/api/v1/service-accounts");
+    setCount("accounts", accounts.length > 0 ? count(accounts.length) : undefined);
     const rows = table(
       t("Service accounts"),
       [

@@ -510,7 +510,8 @@ def test_auditor_sees_no_control_that_changes(page: Page, console_store: Cairn, 
     expect(console_store.admin.post(f"/buckets/{bucket}/object-shares/seen.txt", {}), 201)
     accounts = expect(console_store.admin.post("/service-accounts", {"name": "seen by auditors", "description": ""}), 201)
     page.sign_in(create_token(console_store, "auditor")["token"])
-    allowed = {"Search or jump", "Copy the endpoint", "Columns", "Filter", "Name", "Size", "Modified", "As of: now", "Inspect", "Check", "Copy command", "Show more", "Close", "Try again", "Deliveries", "Copy key", "Copy address"}
+    allowed = {"Search or jump", "Copy the endpoint", "Columns", "Filter", "Name", "Size", "Modified", "As of: now", "Inspect", "Check", "Copy command", "Show more", "Close", "Try again", "Deliveries", "Copy key", "Copy address",
+               "Follow live", "Everything", "Deletions", "Refused", "Sign-ins", "Sharing", "Rights and keys", "Settings", "Damage and repair", "Details", "Attempts", "Search on"}
     places = [*((view,) for view in VIEWS if view != "tokens"), ("bucket", bucket), ("object", bucket, "seen.txt"), ("settings", bucket), *((tab, bucket) for tab in TABS), ("account", accounts["service_account"]["id"])]
     for place in places:
         page.go(*place)

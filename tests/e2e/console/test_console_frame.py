@@ -174,3 +174,17 @@ def test_count_of_buckets_follows(page: Page, console_store: Cairn, bucket: str)
     number = f"{len(expect(console_store.admin.get('/buckets'), 200)['buckets'])}"
     page.go("sharing")
     page.wait("async (number) => document.querySelector('.rail [data-view=buckets]').dataset.count === number", number, what="the count of buckets")
+
+
+def test_tabs_and_entries_have_counts_that_are_not_zero(page: Page, console_store: Cairn, bucket: str):
+    """Lifecycle rules beside their tab, applications in the rail; both follow changes."""
+    of_tab = "async () => [...document.querySelectorAll('.tabs a')].find((one) => one.textContent === 'Lifecycle').dataset.count"
+    page.go("bucket", bucket)
+    assert page.run(of_tab) is None
+    expect(console_store.admin.post(f"/buckets/{bucket}/lifecycle", {"prefix": "tmp/", "expiration": 7}), 201)
+    page.go("deleted", bucket)
+    page.wait(of_tab.replace("dataset.count", "dataset.count === '1'"), what="one rule")
+    expect(console_store.admin.post("/service-accounts", {"name": f"counted-{bucket}", "description": ""}), 201)
+    page.go("accounts")
+    number = len(expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"])
+    page.wait("async (number) => document.querySelector('.rail [data-view=accounts]').dataset.count === String(number)", number, what="the number of applications")
