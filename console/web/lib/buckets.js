@@ -99,7 +99,7 @@ export async function removeBucket(name) {
         }
       : {
           text: t(
-            "The bucket is not empty: {objects} objects, {versions} versions, {markers} delete markers, {uploads} unfinished uploads. All of it is deleted permanently, and nothing brings it back.",
+            "The bucket is not empty: {objects} objects, {versions} versions, {markers} delete markers, {uploads} unfinished uploads. All of it is deleted permanently.",
             {
               objects: count(contents.objects),
               versions: count(contents.versions),

@@ -215,12 +215,9 @@ export function reportCards({ reports, since }) {
   const note = h(
     "p",
     { class: "hint" },
-    t(
-      "Reports are shown that were signed since {date}, when the service was started. The program keeps them in files.",
-      {
-        date: date(since),
-      },
-    ),
+    t("Reports that were signed since {date}, the start of the service.", {
+      date: date(since),
+    }),
   );
   if (shown.length === 0) return [emptyBox(t("No comparison has been signed yet.")), note];
   return [shown.map(([proof, report]) => drawReport(proof, report)), note];

@@ -8,7 +8,7 @@ import { button, confirmed, noticeError, table, tag, timeCell } from "./ui.js";
 async function end(session, done) {
   const text = session.is_current
     ? t("You will be signed out here.")
-    : t("Whoever uses it is signed out at once. The token stays valid: delete it, too, if somebody else has it.");
+    : t("Whoever uses it is signed out at once. A token stays valid: delete it, too, if somebody else has it.");
   if (
     !(await confirmed({
       title: t("End session of {name}", { name: session.principal }),

@@ -67,9 +67,7 @@ async function begin(changed) {
       h(
         "p",
         null,
-        t(
-          "A hold that is not ended ends by itself, also when the space is needed or the service ends. What was copied then is no backup.",
-        ),
+        t("A hold ends by itself when space is needed or the service ends. What was copied then is no backup."),
       ),
       field(t("Ends by itself after"), time),
     ],
@@ -126,11 +124,7 @@ function bannerOf(status) {
       " ",
       said(status.reason),
     ]);
-  if (status.state === "held")
-    return banner(
-      "warn",
-      t("The store is held. End the hold when the copy is complete: until then, space of removed objects is not free."),
-    );
+  if (status.state === "held") return banner("warn", t("The store is held. End the hold when the copy is complete."));
   if (status.state === "released") return banner("good", t("Everything was kept until the end of the last hold."));
   return null;
 }
@@ -170,7 +164,7 @@ function folderCard() {
       "p",
       null,
       t(
-        "Each backup has what earlier ones do not have, and a signed manifest. The commands run on the machine of the server, as its user.",
+        "Each backup has what earlier ones lack, and a signed manifest. The commands run on the server's machine, as its user.",
       ),
     ),
     h("div", { class: "pair" }, field(t("Folder"), folder), field(t("Backups to keep"), keep)),

@@ -146,12 +146,7 @@ function sourceStep(state) {
 function planStep(state, status) {
   const lines = commandsOf(state);
   return [
-    banner(
-      "warn",
-      t(
-        "The plan is made by the program, where you run it. This server never sees the source, and cannot show the plan.",
-      ),
-    ),
+    banner("warn", t("The program makes the plan where you run it: this server never sees the source.")),
     h(
       "div",
       { class: "columns" },
@@ -202,11 +197,7 @@ function planStep(state, status) {
             [t("Free"), size(status.available_bytes)],
             [t("Capacity"), size(status.capacity_bytes)],
           ]),
-          h(
-            "p",
-            { class: "hint" },
-            t("Compare it with what the plan needs. A copy without room ends with an error, and loses nothing."),
-          ),
+          h("p", { class: "hint" }, t("Compare it with what the plan needs.")),
         ),
       ),
     ),
@@ -225,11 +216,7 @@ function copyStep(state, runs) {
       card(
         t("Copy"),
         null,
-        h(
-          "p",
-          null,
-          t("Stop it with Ctrl-C, and start it again whenever you like. A rate keeps the network free for others."),
-        ),
+        h("p", null, t("Stop it with Ctrl-C, and start it again whenever you like.")),
         commandBlock(...lines.copy),
       ),
       card(
@@ -267,9 +254,7 @@ function reportStep(state, reports) {
         h(
           "p",
           null,
-          t(
-            "Ids, dates, sizes, metadata, tags and locks, and every byte. This server signs what the program found; it has compared nothing itself.",
-          ),
+          t("Ids, dates, sizes, metadata, tags and locks, and every byte. This server signs what the program found."),
         ),
         commandBlock(...lines.verify),
       ),
