@@ -116,11 +116,16 @@ def has_unusable_retention(body: object) -> bool:
 
 
 def has_unusable_link(body: object) -> bool:
-    """Returns whether a link has another expiry, or an embed shows an object of any type inline."""
+    """Returns whether a link or a credential has another expiry, or an embed shows an object of any type inline."""
     if not isinstance(body, dict):
         return False
     is_inline = isinstance(body.get("allowed_origins"), list) and body.get("disposition") in (None, "inline")
-    return is_inline or (is_time(body.get("expires_at")) and body["expires_at"] != END)
+    return is_inline or has_other_end(body) or has_other_end(body.get("credential"))
+
+
+def has_other_end(body: object) -> bool:
+    """Returns whether a link or a credential expires at another time than `map_body` gives it."""
+    return isinstance(body, dict) and is_time(body.get("expires_at")) and body["expires_at"] != END
 
 
 def is_tag(tag: object) -> bool:

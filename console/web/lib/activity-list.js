@@ -197,7 +197,7 @@ function details(row) {
     fact(t("Objects"), objectsOf(row)),
     isOne && fact(t("Before"), places.before),
     isOne && fact(t("Then"), places.after),
-    fact(t("Detail"), audit?.detail && h("bdi", null, audit.detail)),
+    fact(t("Detail"), audit?.detail && h("bdi", { lang: "en" }, audit.detail)),
     fact(t("Around it"), link(t("5 minutes before and after"), place("activity", [], around))),
   ];
   return h("dl", { class: "act-facts" }, facts);

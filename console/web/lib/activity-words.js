@@ -207,7 +207,7 @@ function whatOf({ resource, detail, operation }, names) {
     const [name, href] = names.known.get(id) ?? [];
     if (name) return link(own(name), href);
     const said = NAMED.exec(detail ?? "")?.[1] ?? (detail?.includes("\n") ? "" : detail?.slice(0, DETAIL_MAX));
-    return said ? own(said) : h("code", null, id.slice(0, 8));
+    return said ? h("span", { lang: "en" }, own(said)) : h("code", null, id.slice(0, 8));
   }
   if (names.buckets.has(of)) return bucketLink(of);
   if (of) return h("b", null, own(of));

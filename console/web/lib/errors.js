@@ -21,18 +21,14 @@ const MEANINGS = {
   LIFECYCLE_RULE_NOT_FOUND: () => t("The lifecycle rule does not exist."),
   NOT_FOUND: () => t("The server does not have this route. It may have another version than this page: load it again."),
   OBJECT_ALREADY_EXISTS: () => t("The destination already has an object."),
-  OBJECT_LOCK_NOT_ENABLED: () =>
-    t("The bucket has no object lock. It is turned on when a bucket is created, and never later."),
+  OBJECT_LOCK_NOT_ENABLED: () => t("The bucket has no object lock. It is turned on only when a bucket is created."),
   OBJECT_NOT_FOUND: () => t("The object does not exist."),
   POLICY_NOT_FOUND: () => t("The policy does not exist."),
   PUBLIC_ACCESS_DISABLED: () => t("Public access is turned off by the configuration of the server."),
   PRECONDITION_FAILED: () => t("An object with this key already exists."),
   QUOTA_BELOW_USAGE: () => t("The bucket already holds more than this quota allows."),
   QUOTA_EXCEEDED: () => t("The change would exceed the quota of the bucket."),
-  REFUSED_REQUEST_NOT_FOUND: () =>
-    t(
-      "No refused request with this id is known: only denied ones are kept after a restart. Look for the id in the log.",
-    ),
+  REFUSED_REQUEST_NOT_FOUND: () => t("No refused request with this id is known. Look for the id in the log."),
   SERVICE_ACCOUNT_ALREADY_EXISTS: () => t("An account with this name already exists."),
   SERVICE_ACCOUNT_NOT_FOUND: () => t("The account does not exist."),
   SESSION_NOT_FOUND: () => t("The session does not exist or has ended."),

@@ -123,13 +123,7 @@ export function runsCard({ imports, since }, before) {
             ),
           ),
         ),
-        h(
-          "p",
-          { class: "hint" },
-          t(
-            "The program may have repeated them. What did not come is in failures.jsonl, in the folder of its journal.",
-          ),
-        ),
+        h("p", { class: "hint" }, t("What did not come is in failures.jsonl, in the folder of the journal.")),
       ),
     note,
   ];
@@ -215,7 +209,7 @@ export function reportCards({ reports, since }) {
   const note = h(
     "p",
     { class: "hint" },
-    t("Reports that were signed since {date}, the start of the service.", {
+    t("Reports that were signed since {date}.", {
       date: date(since),
     }),
   );

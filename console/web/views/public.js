@@ -12,9 +12,7 @@ export async function show(view) {
     return [
       sharingHead("public", plural(rules.length, "{n} rule", "{n} rules")),
       disabledNote(enabled),
-      rules.length > 0
-        ? publicTable(rules, true)
-        : emptyBox(t("Nothing is public. The settings of a bucket can make a prefix readable by everybody.")),
+      rules.length > 0 ? publicTable(rules, true) : emptyBox(t("Nothing is public.")),
       h("p", { class: "hint" }, t("Links are not in this list: each of them opens one object, and is under Sharing.")),
       commands("cairn public list"),
     ];

@@ -74,7 +74,7 @@ def complete(request: pytest.FixtureRequest, tmp_path: Path):
 def test_commands_and_options_are_completed(complete):
     """Completions belong to the current command, whatever options and values precede it."""
     assert complete("cairn", "serv") == ["serve", "service-account"]
-    assert sorted(complete("cairn", "bucket", "")) == ["cors", "create", "delete", "empty", "list", "object-lock", "protect", "restore", "show", "versioning"]
+    assert sorted(complete("cairn", "bucket", "")) == ["cors", "create", "delete", "empty", "list", "object-lock", "protect", "restore", "show", "tags", "versioning"]
     assert complete("cairn", "service-account", "credential", "en") == ["enable"]
     assert complete("cairn", "bucket", "create", "photos", "--ob") == ["--object-lock"]
     assert sorted(complete("cairn", "completions", "")) == ["bash", "fish", "zsh"]

@@ -34,7 +34,7 @@ def test_form_makes_the_commands(page: Page):
     page.check("It is MinIO, and accounts and settings come along, too")
     page.click("Continue to the plan")
     page.settled()
-    page.see("cannot show the plan")
+    page.see("never sees the source")
     given = f"--from {SOURCE} --bucket photos --bucket 'it'\\''s'"
     assert f"cairn import plan {given} --iam iam.zip --settings buckets.zip" in commands(page)
     page.click("Continue: Copy")

@@ -60,7 +60,11 @@ def test_current_objects_arrive_with_everything(exporter: Exporter, here: BaseCl
     assert done == {"exported": 4, "bytes": (14 << 20) + 20}
     for key in ("a b/ü+%", "plain", "empty", "parts"):
         parts = 3 if key == "parts" else 0
-        assert without_date(stored(there, bucket, key, "null", parts)) == without_date(stored(here, bucket, key, "null", parts)), key
+        sent, got = (without_date(stored(client, bucket, key, "null", parts)) for client in (here, there))
+        if key == "parts":
+            # The checksums of parts are not sent: their entity tags are.
+            sent["headers"] = {name: value for name, value in sent["headers"].items() if not name.startswith("x-amz-checksum-")}
+        assert got == sent, key
     lines = manifest(exporter.folder / "manifest.jsonl")
     assert [line["key"] for line in lines] == ["a b/ü+%", "empty", "parts", "plain"] and all(line["sha256"] and not line["file"] for line in lines)
     assert exporter.json(bucket, f"s3://{bucket}", target=target) == {"unchanged": 4}

@@ -252,6 +252,7 @@ impl<'a> Store<'a> {
         headers: &[(String, String)],
     ) -> Result<Stored> {
         let mut md5 = Etag::parse(version.etag()).filter(|etag| etag.parts == 0).map(|etag| etag.md5);
+        let checksum = declared_checksum(version);
         let mut attempt = 1;
         loop {
             let is_of_tag = md5.is_some_and(|md5| hex(&md5) == version.etag());
@@ -264,6 +265,7 @@ impl<'a> Store<'a> {
             let mut headers: Vec<_> =
                 headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             headers.push(("content-md5", &digest));
+            headers.extend(checksum.as_ref().map(|(name, value)| (name.as_str(), *value)));
             let mut content = Hashed::new(origin.read(version, None)?, version);
             let sent = self.put(version, &headers, &mut content);
             let is_complete = content.bytes == version.size();
@@ -456,6 +458,18 @@ impl<R: Read> Read for Part<'_, R> {
         self.md5.update(&buffer[..read]);
         Ok(read)
     }
+}
+
+/// Returns the header of a checksum that a client has declared for the whole object.
+fn declared_checksum(version: &Version) -> Option<(String, &str)> {
+    /// Those that S3 knows. A request has one of them.
+    const ALGORITHMS: [&str; 5] = ["crc64nvme", "crc32c", "crc32", "sha256", "sha1"];
+    let checksums = &version.record.checksums;
+    let found = ALGORITHMS.iter().find_map(|name| checksums.get(*name).map(|value| (name, value.as_str())));
+    // That of an object in parts is no checksum of its bytes.
+    found
+        .filter(|(_, value)| !value.contains('-'))
+        .map(|(name, value)| (format!("x-amz-checksum-{name}"), value))
 }
 
 /// Returns the headers that are stored with an object.
