@@ -147,7 +147,7 @@ def has_unusable_tags(body: object) -> bool:
 
 
 def has_unusable_metadata(case: schemathesis.Case) -> bool:
-    """Returns whether metadata have names that are no names of headers, that differ only in their letters' case, or texts that no header has."""
+    """Returns whether metadata have names or texts that no header has, names that differ only in their letters' case, or a condition that fails."""
     body = case.body
     if case.operation.definition.raw.get("operationId") != "set_object_metadata" or not isinstance(body, dict):
         return False
@@ -156,7 +156,7 @@ def has_unusable_metadata(case: schemathesis.Case) -> bool:
     texts = [text for member in members if isinstance(member, dict) for text in member.values()] + [body.get("content_type")]
     is_text = all(text is None or (isinstance(text, str) and text.isascii() and text.isprintable()) for text in texts)
     is_name = all(re.fullmatch("[A-Za-z0-9-]+", name) for name in names) and len({name.lower() for name in names}) == len(names)
-    return not (is_text and is_name)
+    return not (is_text and is_name) or any(body.get(name) is not None for name in ("if_match", "if_last_modified"))
 
 
 def names_two_versions(query: object) -> bool:
