@@ -66,6 +66,7 @@ function ofServer(info) {
         entry: "storage",
         title: name,
         detail: text,
+        lang: "en",
       });
   }
   return found;
