@@ -74,6 +74,7 @@ def test_dismissal_survives_a_kill(own_store: Cairn):
 def test_damaged_file_is_set_aside(own_store: Cairn, harm: str):
     """With a line in the log. The history begins anew, and the server serves."""
     own_store.s3.create_bucket("photos")
+    until(lambda: len(days(own_store)["time"]) == 1, "the first figures")
     assert own_store.stop() == 0
     file = own_store.data / "history"
     content = file.read_bytes()
