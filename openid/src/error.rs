@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a sign-in failed. The texts are for the person; none contains a secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SignInError {
-    /// The provider cannot be asked, or its answer is none: what happened.
+    /// The provider cannot be reached, or its answer is unusable. Holds the reason.
     Unavailable(String),
     /// Too many sign-ins are waiting for the provider.
     Busy,

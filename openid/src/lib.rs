@@ -19,5 +19,5 @@ mod token;
 pub use error::SignInError;
 pub use limits::SIGN_IN_TIME_MAX;
 pub use person::Person;
-pub use settings::{Authorities, OpenIdSettings, RoleValues};
+pub use settings::{OpenIdSettings, RoleValues};
 pub use sign_ins::{Begun, ProviderAnswer, SignIns};

@@ -1,4 +1,4 @@
-//! Who has signed in: subject, name and role, from the claims of the provider.
+//! The person who signed in: subject, name and role from the claims of the provider.
 
 use cairn_identity::Role;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn claim<'c>(claims: &'c Claims, name: &str) -> Option<&'c Value> {
     claims.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(&format!("/{rest}"))
 }
 
-/// Returns whether the claims that the console needs are there. A provider may send them only to those who ask for them.
+/// Returns whether all claims that the console needs are present. Some providers return them only from the user info endpoint.
 pub(crate) fn is_complete(claims: &Claims, settings: &OpenIdSettings) -> bool {
     claim(claims, &settings.role_claim).is_some() && claim(claims, &settings.name_claim).is_some()
 }
@@ -70,7 +70,8 @@ impl Person {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Authorities, RoleValues};
+    use crate::settings::RoleValues;
+    use cairn_trust::Authorities;
     use serde_json::json;
 
     fn settings(role_claim: &str) -> OpenIdSettings {

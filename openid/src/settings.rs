@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cairn_identity::Role;
-use ureq::tls::{PemItem, parse_pem};
+use cairn_trust::Authorities;
 use zeroize::Zeroizing;
 
 /// The provider, and what its claims mean. The configuration has validated it. Its `Debug` has no secret.
@@ -51,37 +51,6 @@ impl RoleValues {
             (Role::Auditor, &self.auditors),
         ];
         rows.into_iter().find(|(_, values)| values.iter().any(|value| has(value))).map(|(role, _)| role)
-    }
-}
-
-/// Certificate authorities that the certificate of the provider is checked against.
-#[derive(Clone, Default, Debug)]
-pub enum Authorities {
-    /// Those of the host.
-    #[default]
-    Host,
-    /// Only these, in DER.
-    Only(Vec<Vec<u8>>),
-}
-
-impl Authorities {
-    /// Reads certificates in PEM.
-    ///
-    /// # Errors
-    /// What is wrong; completes a sentence that begins with the name of the file.
-    pub fn of_pem(pem: &[u8]) -> Result<Self, String> {
-        let found: Result<Vec<_>, _> = parse_pem(pem)
-            .filter_map(|item| match item {
-                Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate.der().to_vec())),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
-            })
-            .collect();
-        match found {
-            Ok(found) if !found.is_empty() => Ok(Self::Only(found)),
-            Ok(_) => Err("contains no certificate (PEM)".to_owned()),
-            Err(error) => Err(format!("contains no usable certificates: {error}")),
-        }
     }
 }
 

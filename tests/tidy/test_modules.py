@@ -135,6 +135,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"check", "serve"},
         {"fuzz"},
     ],
+    "trust": [{"authorities"}, {"tls"}],
     "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client", "s3"}, {"doctor"}, {"commands"}],
     "loadtests": [
         {"failure", "random", "units", "workload"},

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cairn_model::{Clock, SystemClock};
-use cairn_webhooks::client::{Authorities, Client, ClientSettings, Delivery, Sender};
+use cairn_trust::Authorities;
+use cairn_webhooks::client::{Client, ClientSettings, Delivery, Sender};
 use cairn_webhooks::destination::{SystemResolver, TargetPolicy, TargetUrl};
 use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
 

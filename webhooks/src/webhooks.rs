@@ -2,7 +2,7 @@
 //!
 //! Methods that wait are futures that never block their thread: the writer, a reader thread and short-lived threads do the work.
 
-use crate::client::{Authorities, Client, ClientSettings, Probe};
+use crate::client::{Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
 use crate::destination::{SystemResolver, TargetPolicy, TargetUrl, check_at_creation};
 use crate::error::WebhookError;
@@ -16,6 +16,7 @@ use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent};
 use cairn_lmdb::Environment;
 use cairn_model::{BucketName, Clock, HistogramSnapshot, Timestamp, VersionName};
 use cairn_tables::{ReaderThread, StoreOpenError, WriterThread};
+use cairn_trust::Authorities;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

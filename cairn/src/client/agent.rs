@@ -1,11 +1,10 @@
 //! Configures the HTTP client: connect timeout, trusted certificate authorities, no redirects, no proxy.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_trust::{Authorities, UnusablePem, tls_config};
 use ureq::Agent;
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::transport::DefaultConnector;
 
 use super::resolver::KeepingResolver;
@@ -40,16 +39,12 @@ pub(crate) fn agent_trusting(file: Option<(&str, &Path)>) -> Result<Agent, Failu
 }
 
 fn configured(file: Option<(&str, &Path)>, connections: usize) -> Result<Agent, Failure> {
-    let roots = match file {
-        Some((setting, path)) => RootCerts::from(authorities(setting, path)?),
-        None => RootCerts::PlatformVerifier,
+    let authorities = match file {
+        Some((setting, path)) => authorities(setting, path)?,
+        None => Authorities::Host,
     };
-    let tls = TlsConfig::builder()
-        .root_certs(roots)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
     let config = Agent::config_builder()
-        .tls_config(tls)
+        .tls_config(tls_config(&authorities))
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .http_status_as_error(false)
         // The token must not be sent to any other server.
@@ -65,18 +60,13 @@ fn configured(file: Option<(&str, &Path)>, connections: usize) -> Result<Agent, 
 }
 
 /// Reads the certificates of a file, which must contain at least one.
-fn authorities(setting: &str, path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
+fn authorities(setting: &str, path: &Path) -> Result<Authorities, Failure> {
     let refused = |why: String| {
         Failure::WrongUsage(format!("{setting}: {} contains no usable certificates: {why}", path.display()))
     };
     let text = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
-    let found: Result<Vec<_>, _> = parse_pem(&text)
-        .filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        })
-        .collect();
-    let found = found.map_err(|error| refused(error.to_string()))?;
-    if found.is_empty() { Err(refused("it is not PEM".to_owned())) } else { Ok(found) }
+    Authorities::of_pem(&text).map_err(|unusable| match unusable {
+        UnusablePem::Empty => refused("it is not PEM".to_owned()),
+        UnusablePem::Invalid(why) => refused(why),
+    })
 }

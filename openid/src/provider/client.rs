@@ -1,17 +1,14 @@
 //! Requests to the provider: with time limits, bounded answers, and without redirects or proxies.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_http1::encode_strict;
+use cairn_trust::{Authorities, tls_config};
 use ureq::http::{Response, StatusCode};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Error};
 use zeroize::Zeroizing;
 
 use crate::limits::{ANSWER_BYTES_MAX, ANSWER_HEAD_BYTES_MAX, REQUEST_TIME_MAX};
-use crate::settings::Authorities;
 
 /// The user agent of our requests.
 const USER_AGENT: &str = concat!("Cairn/", env!("CARGO_PKG_VERSION"));
@@ -49,18 +46,8 @@ pub(crate) struct Answer {
 
 impl Client {
     pub(crate) fn new(authorities: &Authorities, transport: Transport) -> Self {
-        let roots = match authorities {
-            Authorities::Host => RootCerts::PlatformVerifier,
-            Authorities::Only(list) => {
-                RootCerts::from(list.iter().map(|der| Certificate::from_der(der).to_owned()))
-            }
-        };
-        let tls = TlsConfig::builder()
-            .root_certs(roots)
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .build();
         let config = Agent::config_builder()
-            .tls_config(tls)
+            .tls_config(tls_config(authorities))
             .https_only(transport == Transport::Tls)
             .proxy(None)
             .max_redirects(0)

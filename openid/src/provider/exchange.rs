@@ -90,7 +90,7 @@ pub(crate) fn refused(name: &str, error: &str, description: Option<&str>) -> Sig
     SignInError::Refused(format!("{name} refused the sign-in ({error}){}", description.unwrap_or_default()))
 }
 
-/// Adds the claims that the provider sends only to those who ask for them. Those of the ID token stay.
+/// Adds the claims of the user info endpoint. Claims of the ID token take precedence.
 ///
 /// # Errors
 /// `Unavailable`; `Invalid` if they are of another person.

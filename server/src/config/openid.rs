@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use cairn_openid::{Authorities, OpenIdSettings, RoleValues};
+use cairn_openid::{OpenIdSettings, RoleValues};
+use cairn_trust::{Authorities, UnusablePem};
 
 use super::key::Key;
 use super::keys;
@@ -199,7 +200,10 @@ fn read_authorities(path: &Path) -> Result<Authorities, String> {
         SmallFileError::NotRegular => "is not a regular file".to_owned(),
         SmallFileError::TooLarge => format!("has more than {CA_FILE_BYTES_MAX} bytes"),
     })?;
-    Authorities::of_pem(&text)
+    Authorities::of_pem(&text).map_err(|unusable| match unusable {
+        UnusablePem::Empty => "contains no certificate (PEM)".to_owned(),
+        UnusablePem::Invalid(why) => format!("contains no usable certificates: {why}"),
+    })
 }
 
 /// Returns the host of a URL or of `host:port`, with the brackets of an IPv6 address.

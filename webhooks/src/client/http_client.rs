@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use cairn_trust::{Authorities, tls_config};
 use ureq::config::Config;
 use ureq::http::{HeaderName, HeaderValue, Request, Response, header};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::Connector;
 use ureq::{Agent, Body, Error};
 
@@ -36,16 +36,6 @@ pub struct ClientSettings {
     pub request_timeout: Duration,
     /// Which certificate authorities are trusted.
     pub authorities: Authorities,
-}
-
-/// Certificate authorities that the certificates of targets are checked against.
-#[derive(Clone, Debug, Default)]
-pub enum Authorities {
-    /// Those of the host, or of the file that `SSL_CERT_FILE` names.
-    #[default]
-    Host,
-    /// Only these, in DER.
-    Only(Vec<Vec<u8>>),
 }
 
 /// Makes attempts. Any number of threads may use it at a time.
@@ -205,18 +195,8 @@ fn agent(
 
 /// The configuration of ureq. What it would do by default and must not do is switched off here.
 fn config(policy: &TargetPolicy, request_timeout: Duration, authorities: &Authorities) -> Config {
-    let roots = match authorities {
-        Authorities::Host => RootCerts::PlatformVerifier,
-        Authorities::Only(list) => {
-            RootCerts::from(list.iter().map(|der| Certificate::from_der(der).to_owned()))
-        }
-    };
-    let tls = TlsConfig::builder()
-        .root_certs(roots)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
     Agent::config_builder()
-        .tls_config(tls)
+        .tls_config(tls_config(authorities))
         .https_only(!policy.allow_http)
         // It would be taken from the environment, and the judged address would be the proxy's to connect to.
         .proxy(None)

@@ -13,5 +13,5 @@ mod probe;
 mod retry_after;
 
 pub use attempt::{Attempt, Delivery, Failure, FailureKind, Sender};
-pub use http_client::{Authorities, Client, ClientSettings};
+pub use http_client::{Client, ClientSettings};
 pub use probe::{Probe, Step, StepReport};

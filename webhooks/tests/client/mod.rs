@@ -13,9 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cairn_model::Timestamp;
-use cairn_webhooks::client::{
-    Attempt, Authorities, Client, ClientSettings, Delivery, FailureKind, Probe, Sender,
-};
+use cairn_trust::Authorities;
+use cairn_webhooks::client::{Attempt, Client, ClientSettings, Delivery, FailureKind, Probe, Sender};
 use cairn_webhooks::destination::{LookupError, Resolver, TargetPolicy, TargetUrl};
 use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
 

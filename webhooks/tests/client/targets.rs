@@ -204,7 +204,8 @@ fn a_dot_at_the_end_of_a_name_is_for_the_look_up_only() {
 /// The resolver of the host itself is asked, with the hosts file.
 #[test]
 fn names_of_the_hosts_file_are_delivered_to() {
-    use cairn_webhooks::client::{Authorities, Client, ClientSettings};
+    use cairn_trust::Authorities;
+    use cairn_webhooks::client::{Client, ClientSettings};
     let receiver = Receiver::answering(OK);
     let settings = ClientSettings { policy: local(), request_timeout: LONG, authorities: Authorities::Host };
     let client =

@@ -2,7 +2,8 @@
 
 use super::{Answers, LONG, OK, SHORT, client, deliver, failed, local, probe, succeeded};
 use crate::receiver::Receiver;
-use cairn_webhooks::client::{Authorities, Client, ClientSettings, FailureKind};
+use cairn_trust::Authorities;
+use cairn_webhooks::client::{Client, ClientSettings, FailureKind};
 use cairn_webhooks::destination::Resolver;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd};
 use rustls::ServerConfig;
