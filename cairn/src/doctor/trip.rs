@@ -6,7 +6,6 @@ use super::check::{Checked, Verdict};
 use super::clients::Mode;
 use super::connection::{Answer, Body, Call, Connection, NoAnswer, crc32_text};
 use super::failed::Failed;
-use crate::s3::signature::hex;
 use crate::s3::xml;
 
 /// Begins the names of buckets and keys that are made here.
@@ -45,7 +44,7 @@ pub(crate) struct Trip<'c> {
 fn unique() -> String {
     let mut bytes = [0; 8];
     SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
-    hex(&bytes)
+    hex::encode(bytes)
 }
 
 /// Returns bytes that no compression shortens, the same for the same seed.

@@ -97,7 +97,7 @@ impl<'a> Signer<'a> {
 
     /// Signs any text.
     fn sign(&self, text: &str) -> String {
-        hex(hmac::sign(&self.key, text.as_bytes()).as_ref())
+        hex::encode(hmac::sign(&self.key, text.as_bytes()).as_ref())
     }
 
     fn signature(&self, parts: &Parts<'_>) -> String {
@@ -190,12 +190,7 @@ fn hmac_key(bytes: &[u8]) -> hmac::Key {
 
 /// The SHA-256 in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hex(digest::digest(&digest::SHA256, bytes).as_ref())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(if half < 10 { b'0' + half } else { b'a' + half - 10 });
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    hex::encode(digest::digest(&digest::SHA256, bytes).as_ref())
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use crc_fast::CrcAlgorithm;
 use ring::digest;
 
 use super::listing::Version;
-use crate::s3::signature::hex;
 
 /// How content was compared with what the store declares of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +171,7 @@ impl Digester {
     pub(super) fn finish(mut self) -> Digests {
         let md5 = self.md5.take().map(Md5::finish);
         let etag = if let Some(md5) = md5 {
-            hex(&md5)
+            hex::encode(md5)
         } else {
             self.end_part();
             // Parts without content.
@@ -181,10 +180,10 @@ impl Digester {
                 self.end_part();
             }
             let digest = cairn_engine::md5_digest(&self.of_parts);
-            format!("{}-{}", hex(&digest), self.of_parts.len() / 16)
+            format!("{}-{}", hex::encode(digest), self.of_parts.len() / 16)
         };
         let checksum = self.checksum.map(Checksum::finish);
-        Digests { sha256: hex(self.sha256.finish().as_ref()), md5, etag, checksum }
+        Digests { sha256: hex::encode(self.sha256.finish().as_ref()), md5, etag, checksum }
     }
 }
 

@@ -19,7 +19,6 @@ use super::outcome::{Outcome, Sent};
 use crate::commands::remote::{Answer, Payload, Remote, Trouble, VersionRef};
 use crate::failure::Failure;
 use crate::moment::now_millis;
-use crate::s3::signature::hex;
 
 /// Content up to this length is in memory while it is sent, so that it is checked before.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
@@ -255,7 +254,7 @@ impl<'a> Store<'a> {
         let checksum = declared_checksum(version);
         let mut attempt = 1;
         loop {
-            let is_of_tag = md5.is_some_and(|md5| hex(&md5) == version.etag());
+            let is_of_tag = md5.is_some_and(|md5| hex::encode(md5) == version.etag());
             let known = match md5 {
                 Some(md5) => md5,
                 None => self.md5_of(origin, version)?,
@@ -397,7 +396,8 @@ impl<'a> Store<'a> {
             match sent {
                 Ok(answer) => {
                     let tag = answer.etag().unwrap_or_default().to_owned();
-                    let is_proved = tag.eq_ignore_ascii_case(&hex(&md5.finish())) || answer.has_opaque_tag();
+                    let is_proved =
+                        tag.eq_ignore_ascii_case(&hex::encode(md5.finish())) || answer.has_opaque_tag();
                     if is_proved && bytes == size {
                         return Ok((tag, digester));
                     }

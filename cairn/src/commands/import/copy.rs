@@ -10,7 +10,7 @@ use cairn_engine::md5_digest;
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;
 use super::target::{Content, Refused, Target, settings_headers, settings_of};
-use super::throttle::{Metered, Throttle, hex};
+use super::throttle::{Metered, Throttle};
 use crate::commands::remote::{Answer, Checksum, Entry, Remote, Settings, Trouble, VersionRef};
 use crate::failure::Failure;
 
@@ -426,7 +426,7 @@ fn tag_of_parts(tags: &[String]) -> String {
     let bytes: Vec<u8> = (0..digits.len() / 2)
         .filter_map(|index| u8::from_str_radix(digits.get(2 * index..2 * index + 2)?, 16).ok())
         .collect();
-    format!("{}-{}", hex(&md5_digest(&bytes)), tags.len())
+    format!("{}-{}", hex::encode(md5_digest(&bytes)), tags.len())
 }
 
 /// Returns parts of equal length.

@@ -74,7 +74,7 @@ impl<'a, R: Read> Metered<'a, R> {
 
     /// Returns the MD5 of what was read, in hexadecimal digits, if it was hashed.
     pub(super) fn digest(self) -> Option<String> {
-        self.digest.map(|digest| hex(&digest.finish()))
+        self.digest.map(|digest| hex::encode(digest.finish()))
     }
 }
 
@@ -94,9 +94,4 @@ impl<R: Read> Read for Metered<'_, R> {
         }
         Ok(read)
     }
-}
-
-/// Returns bytes in hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

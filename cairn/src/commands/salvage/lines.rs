@@ -54,9 +54,8 @@ pub(super) fn of_loss(loss: &SalvageLoss) -> Value {
     add("bucket", loss.bucket.clone().map(Value::from));
     add("key", loss.key.as_deref().map(|key| json!(String::from_utf8_lossy(key))));
     add("version_id", loss.version.clone().map(Value::from));
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    add("from", loss.range.as_ref().map(|(from, _)| json!(hex(from))));
-    add("to", loss.range.as_ref().map(|(_, to)| json!(to.as_deref().map(hex))));
+    add("from", loss.range.as_ref().map(|(from, _)| json!(hex::encode(from))));
+    add("to", loss.range.as_ref().map(|(_, to)| json!(to.as_deref().map(hex::encode))));
     add("reason", Some(json!(loss.reason)));
     Value::Object(line)
 }

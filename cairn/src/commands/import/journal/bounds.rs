@@ -50,7 +50,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the last keys of all ranges but the last one. There are none if the keys are not in the order of their bytes.
+    /// Returns the last key of each range except the final one, or an empty list if the keys are not in byte order.
     pub(super) fn finish(self) -> Vec<String> {
         if self.is_ordered { self.keys } else { Vec::new() }
     }
