@@ -7,13 +7,11 @@ use crate::error::EngineError;
 use crate::fault_reports::{FoundWhile, StoreFault};
 use crate::format::event_record::{self, EventHead};
 use crate::limits::{EVENT_PAGE_EVENTS_MAX, EVENT_STEPS_MAX};
+use crate::list::event_merge::{Snapshot, oldest_first};
 use crate::slice::Slice;
 use crate::slice::event_source::EventSource;
 use crate::store::Store;
 use crate::types::event::{EventId, EventPage, EventQuery, Tick};
-use cairn_lmdb::{Entries, ReadTxn, Record, Table};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 impl Store {
     /// Returns one page of events, oldest first. Examines a bounded number of events, so a page may be empty although more
@@ -29,7 +27,7 @@ impl Store {
             return Ok(page);
         }
         let snapshots = self.event_snapshots()?;
-        let mut merge = EventMerge::new(&snapshots, query.from)?;
+        let mut merge = oldest_first(&snapshots, query.from)?;
         for examined in 0.. {
             let Some((tick, record)) = merge.next()?.filter(|(tick, _)| *tick < end) else { break };
             if examined >= EVENT_STEPS_MAX {
@@ -102,56 +100,6 @@ impl Store {
         let of_buckets = [(&self.control.catalog.environment, self.control.catalog.events_table)];
         let sources = of_slices.chain(of_buckets);
         sources.map(|(environment, table)| Ok((environment.read()?, table))).collect()
-    }
-}
-
-/// A snapshot of an environment, and its table of events.
-pub(super) type Snapshot<'s> = (ReadTxn<'s>, Table);
-
-/// The events of all sources, in the order of their ticks, including damaged ones.
-struct EventMerge<'t> {
-    sources: Vec<Entries<'t>>,
-    /// The next event of each source, the first one on top.
-    heads: BinaryHeap<Reverse<Head>>,
-    records: Vec<Option<Result<Record<'t>, EngineError>>>,
-}
-
-/// An event's tick, and its record or why that is invalid.
-pub(super) type Found<'t> = (Tick, Result<Record<'t>, EngineError>);
-
-/// The tick of the next event of the source with this number.
-pub(super) type Head = (Tick, usize);
-
-impl<'t> EventMerge<'t> {
-    /// Begins at a tick.
-    fn new(snapshots: &'t [Snapshot<'_>], from: Tick) -> Result<Self, EngineError> {
-        let after = from.0.checked_sub(1).map(u64::to_be_bytes);
-        let of_source =
-            |(txn, table): &'t Snapshot<'_>| txn.entries(*table, after.as_ref().map(|key| &key[..]));
-        let sources = snapshots.iter().map(of_source).collect::<Result<Vec<_>, _>>()?;
-        let count = sources.len();
-        let mut merge =
-            Self { sources, heads: BinaryHeap::new(), records: (0..count).map(|_| None).collect() };
-        (0..count).try_for_each(|source| merge.read(source))?;
-        Ok(merge)
-    }
-
-    /// Reads the next event of a source.
-    fn read(&mut self, source: usize) -> Result<(), EngineError> {
-        if let Some(entry) = self.sources[source].next().transpose()? {
-            let tick = event_record::tick_of(entry.key)?;
-            self.records[source] = Some(entry.record.map_err(EngineError::from));
-            self.heads.push(Reverse((tick, source)));
-        }
-        Ok(())
-    }
-
-    /// Returns the next event of all sources.
-    fn next(&mut self) -> Result<Option<Found<'t>>, EngineError> {
-        let Some(Reverse((tick, source))) = self.heads.pop() else { return Ok(None) };
-        let record = self.records[source].take().expect("each head has a record");
-        self.read(source)?;
-        Ok(Some((tick, record)))
     }
 }
 

@@ -5,6 +5,7 @@
 //! A page ends early after [`LIST_STEPS_MAX`] reads and seeks; it may then be empty except for the position of the next
 //! page. No snapshot outlives its page.
 
+mod event_merge;
 mod events;
 mod latest_events;
 pub(crate) mod merge;
