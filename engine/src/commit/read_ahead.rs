@@ -28,10 +28,9 @@ const AVERAGED_BATCHES: u64 = 8;
 pub(super) struct ReadAhead {
     /// Faults in 1024 changes, averaged over the last batches.
     rate: u64,
-    /// Faults of this thread until the last batch.
-    own_faults: u64,
-    /// Faults of the other threads until the last batch.
-    helped_faults: u64,
+    /// Faults of all threads until the last batch.
+    faults: u64,
+    /// Started when they are first needed.
     threads: Option<Threads>,
 }
 
@@ -46,23 +45,18 @@ impl ReadAhead {
         if keys.len() < CHANGES_MIN {
             return;
         }
-        if self.threads.is_none() {
+        let start = || {
             let own = Arc::clone(slice);
-            self.threads =
-                Threads::start(&format!("read-ahead-{:02}", slice.number), move |key| read_record(&own, key));
-        }
-        if let Some(threads) = &self.threads {
-            threads.look_up(keys);
-        }
+            Threads::start(slice.number, move |key| read_record(&own, key))
+        };
+        self.threads.get_or_insert_with(start).look_up(keys);
     }
 
     /// Notes that a batch of `changes` was committed.
     pub(super) fn note(&mut self, changes: usize) {
-        let own = faults_of_this_thread();
-        let helped = self.threads.as_ref().map_or(0, Threads::faults);
-        let new = (own - self.own_faults) + (helped - self.helped_faults);
-        (self.own_faults, self.helped_faults) = (own, helped);
-        self.average(new, changes);
+        let faults = faults_of_this_thread() + self.threads.as_ref().map_or(0, Threads::faults);
+        let earlier = std::mem::replace(&mut self.faults, faults);
+        self.average(faults - earlier, changes);
     }
 
     fn average(&mut self, faults: u64, changes: usize) {
@@ -123,20 +117,23 @@ struct State {
 }
 
 impl Threads {
-    /// Starts threads with this name. `None` if the system has none: then the transaction reads its pages itself.
-    fn start(name: &str, look_up: impl Fn(&[u8]) + Clone + Send + 'static) -> Option<Self> {
+    /// Starts the threads of a slice, fewer if the system refuses some.
+    fn start(slice: u16, look_up: impl Fn(&[u8]) + Clone + Send + 'static) -> Self {
         let shared = Arc::<Shared>::default();
-        let mut threads = Self { shared: Arc::clone(&shared), handles: Vec::with_capacity(THREADS) };
-        for _ in 0..THREADS {
+        let spawn = |_| {
             let (shared, look_up) = (Arc::clone(&shared), look_up.clone());
-            let thread = std::thread::Builder::new().name(name.to_owned());
-            threads.handles.push(thread.spawn(move || shared.run(look_up)).ok()?);
-        }
-        Some(threads)
+            let thread = std::thread::Builder::new().name(format!("read-ahead-{slice:02}"));
+            thread.spawn(move || shared.run(look_up)).ok()
+        };
+        let handles = (0..THREADS).map_while(spawn).collect();
+        Self { shared, handles }
     }
 
-    /// Looks the keys up, and waits until all are.
+    /// Looks the keys up, and waits until all are. Without a thread, the transaction reads its pages itself.
     fn look_up(&self, keys: Vec<Vec<u8>>) {
+        if self.handles.is_empty() {
+            return;
+        }
         let mut state = self.shared.lock();
         state.keys = keys;
         self.shared.begun.notify_all();
@@ -224,11 +221,10 @@ mod tests {
     fn every_key_was_looked_up_when_the_wait_ends_and_panics_do_not_stop_it() {
         let seen = Arc::<Mutex<BTreeSet<Vec<u8>>>>::default();
         let noted = Arc::clone(&seen);
-        let threads = Threads::start("read-ahead-test", move |key| {
+        let threads = Threads::start(0, move |key| {
             noted.lock().expect("no panic while it is locked").insert(key.to_vec());
             assert!(key != [3], "a planted panic");
         });
-        let threads = threads.expect("threads");
         for round in 1..=50u8 {
             let keys: Vec<_> =
                 (0..round.max(u8::try_from(CHANGES_MIN).expect("small"))).map(|key| vec![key]).collect();
