@@ -42,7 +42,8 @@ def first_views(page: Page, store: Cairn, report: Report, rounds: int) -> None:
         if not is_signed_in:
             page.sign_out()
         seen = [console_speed.first_view(page) for _ in range(rounds)]
-        report.line(f"{name}: requests", max(view.requests for view in seen), requests_max, "")
+        requests = max(view.requests if is_signed_in else view.requests_without_icon for view in seen)
+        report.line(f"{name}: requests", requests, requests_max, "")
         report.line(f"{name}: bytes", max(view.bytes for view in seen), FIRST_BYTES_MAX, "B")
         report.line(f"{name}: can be used after", statistics.median(view.milliseconds for view in seen), 300, "ms")
     page.sign_in(store.secrets.system_token)

@@ -56,6 +56,11 @@ class FirstView:
     milliseconds: float
     names: list[str]
 
+    @property
+    def requests_without_icon(self) -> int:
+        """The requests but that of the icon of the tab, which a browser may leave out."""
+        return len([name for name in self.names if not name.endswith("icon.svg")])
+
 
 def first_view(page: Page, where: str = "") -> FirstView:
     """Loads the page from an empty cache and returns what happened until it could be used."""

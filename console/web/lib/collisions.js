@@ -2,13 +2,13 @@
 
 import { api, bucketPath } from "./api.js";
 import { fill, h } from "./dom.js";
+import { objectPages } from "./listing.js";
 import { plural, t } from "./text.js";
 import { ask } from "./ui.js";
 
 const AT_ONCE = 6;
 // So many keys are looked up one by one. For more, their folders are listed.
 const LOOKED_UP_MAX = 100;
-const PAGE = 1000;
 const PAGES_MAX = 200;
 const NUMBER_MAX = 1000;
 
@@ -41,20 +41,12 @@ export async function takenOf(bucket, keys) {
   const folders = new Set(keys.map((key) => key.slice(0, key.lastIndexOf("/") + 1)));
   let pages = 0;
   for (const prefix of folders) {
-    let token;
-    do {
-      const page = await api.get(bucketPath(bucket, "objects"), {
-        prefix,
-        delimiter: "/",
-        limit: PAGE,
-        continuation_token: token,
-      });
-      for (const { key } of page.objects) if (wanted.has(key)) taken.add(key);
-      token = page.next_continuation_token;
+    for await (const { objects } of objectPages(bucket, prefix, { delimiter: "/" })) {
+      for (const { key } of objects) if (wanted.has(key)) taken.add(key);
       pages += 1;
-    } while (token && pages < PAGES_MAX);
-    // The server finds the others when they are written.
-    if (pages >= PAGES_MAX) break;
+      // The server finds the others when they are written.
+      if (pages >= PAGES_MAX) return taken;
+    }
   }
   return taken;
 }

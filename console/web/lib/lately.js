@@ -15,7 +15,8 @@ const SHOWN = 5;
 export async function showLately(box) {
   const feed = activityFeed({ show: "all" });
   const [names] = await Promise.all([readNames(), feed.more()]).catch(() => []);
-  if (!names) return;
+  // Without rows, no room is kept for them.
+  if (!names) return box.removeAttribute("class");
   fill(
     box,
     card(

@@ -13,6 +13,21 @@ const PAGE = 1000;
 // More entries of a folder are neither sorted nor compared.
 const READ_MAX = 10_000;
 
+/** Yields the pages of the objects below a prefix. `parameters` may have a delimiter. */
+export async function* objectPages(bucket, prefix, parameters) {
+  let token;
+  do {
+    const page = await api.get(bucketPath(bucket, "objects"), {
+      prefix,
+      limit: PAGE,
+      continuation_token: token,
+      ...parameters,
+    });
+    yield page;
+    token = page.next_continuation_token;
+  } while (token);
+}
+
 /** Returns the columns that are not shown. */
 export function hiddenColumns() {
   try {
@@ -95,19 +110,13 @@ export async function readAll(read) {
 export async function presentState(bucket, prefix) {
   const versions = new Map();
   const folders = new Set();
-  let token;
-  do {
-    const page = await api.get(bucketPath(bucket, "objects"), {
-      prefix,
-      delimiter: "/",
-      limit: PAGE,
-      continuation_token: token,
-    });
+  let isCut = false;
+  for await (const page of objectPages(bucket, prefix, { delimiter: "/" })) {
     for (const object of page.objects) versions.set(object.key, object.version_id);
     for (const folder of page.common_prefixes) folders.add(folder);
-    token = page.next_continuation_token;
-  } while (token && versions.size + folders.size < READ_MAX);
-  const isCut = Boolean(token);
+    isCut = Boolean(page.next_continuation_token);
+    if (versions.size + folders.size >= READ_MAX) break;
+  }
   return (row) => {
     if (row.prefix !== undefined) return folders.has(row.prefix) || isCut ? "" : "deleted";
     if (!versions.has(row.key)) return isCut ? "" : "deleted";

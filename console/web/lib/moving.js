@@ -3,8 +3,8 @@
 import { api, bucketPath, encodeKey } from "./api.js";
 import { numbered } from "./collisions.js";
 import { h } from "./dom.js";
+import { objectPages } from "./listing.js";
 import { draw } from "./navigation.js";
-import { walk } from "./removal.js";
 import { count, plural, t } from "./text.js";
 import { ask, field, notice, noticeError, select } from "./ui.js";
 
@@ -137,9 +137,8 @@ export async function moveEntries(bucket, buckets, folder, { keys, prefixes }) {
         const base = single === undefined ? end + prefix.slice(folder.length) : end.replace(/\/*$/, "/");
         if (target.value === bucket && base.startsWith(prefix))
           throw new Error(t("A folder cannot be moved into itself."));
-        await walk(bucket, prefix, (objects) => {
+        for await (const { objects } of objectPages(bucket, prefix))
           for (const { key } of objects) moves.push({ from: key, to: base + key.slice(prefix.length) });
-        });
       }
       for (const move of moves) move.target = target.value;
       const timer = setInterval(() => {

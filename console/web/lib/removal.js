@@ -2,6 +2,7 @@
 
 import { ApiError, api, bucketPath } from "./api.js";
 import { h } from "./dom.js";
+import { objectPages } from "./listing.js";
 import { draw } from "./navigation.js";
 import { count, plural, size, t } from "./text.js";
 import { ask, notice, noticeError } from "./ui.js";
@@ -11,21 +12,6 @@ const AT_ONCE = 150;
 const PAGE = 1000;
 // Above this number, the deletion of folders asks also where it can be undone.
 const UNASKED_MAX = 1000;
-
-/** Lists all objects below a prefix, page by page: `each(objects)` is called for every page. */
-export async function walk(bucket, prefix, each, parameters = {}) {
-  let token;
-  do {
-    const page = await api.get(bucketPath(bucket, "objects"), {
-      prefix,
-      limit: PAGE,
-      continuation_token: token,
-      ...parameters,
-    });
-    each(page.objects);
-    token = page.next_continuation_token;
-  } while (token);
-}
 
 /** Brings deleted objects back. Returns how many came back. */
 export async function undeleteKeys(bucket, keys) {
@@ -43,7 +29,7 @@ export async function undeleteKeys(bucket, keys) {
 /** Says how many objects came back. */
 export const noticeBack = (number) => notice(plural(number, "{n} object is back.", "{n} objects are back."));
 
-// Deletes keys, and adds those that are gone to `removed`. Returns the first failure. An object that is gone is none.
+// Deletes keys and adds the deleted ones to `removed`. Returns the first failure. A missing object is not a failure.
 async function removeKeys(bucket, keys, removed) {
   const all = [...keys];
   for (let first = 0; first < all.length; first += AT_ONCE) {
@@ -66,12 +52,11 @@ export async function removeAll(bucket, { keys, prefixes = [] }, isVersioned) {
   let bytes = 0;
   try {
     for (const prefix of prefixes)
-      await walk(bucket, prefix, (objects) => {
+      for await (const { objects } of objectPages(bucket, prefix))
         for (const object of objects) {
           all.add(object.key);
           bytes += object.size;
         }
-      });
   } catch (error) {
     noticeError(error);
     return false;

@@ -227,7 +227,7 @@ function spaceCard(usage, status, buckets, kept) {
 export async function show(view, { parameters }) {
   const history = h("section", { class: "history" });
   const needs = h("div");
-  const lately = h("div");
+  const lately = h("div", { class: "lately-place" });
   const tags = h("span", { class: "tags" });
   let leave = null;
   let timer;

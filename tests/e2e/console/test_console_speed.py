@@ -34,7 +34,7 @@ def test_first_views_stay_small(page: Page, console_store: Cairn):
     page.sign_out()
     login = console_speed.first_view(page)
     page.sign_in(console_store.secrets.system_token)
-    assert len([name for name in login.names if not name.endswith("icon.svg")]) <= LOGIN_REQUESTS_MAX, login.names
+    assert login.requests_without_icon <= LOGIN_REQUESTS_MAX, login.names
     assert overview.requests <= VIEW_REQUESTS_MAX, overview.names
     assert not [name for view in (login, overview) for name in view.names if name.count("/views/") and "overview" not in name]
     # The files of a folder are not compressed.
