@@ -73,7 +73,8 @@ impl Kept {
     }
 }
 
-/// Reads the file of a data folder. `None` if there is none, or it was set aside: the log says why.
+/// Reads the file of a data folder. Returns `None` if the file is missing or unreadable. An unreadable file is renamed, and the
+/// reason is logged.
 pub(super) fn load(folder: &Path) -> Option<Kept> {
     let path = folder.join(NAME);
     let problem = match read(&path) {

@@ -14,7 +14,7 @@ pub struct AuditQuery {
     pub until: Option<Timestamp>,
     /// Events of this principal.
     pub principal: Option<String>,
-    /// Events of one of these operations. Of all if there is none.
+    /// Events of one of these operations. An empty list selects all operations.
     pub operations: Vec<String>,
     /// Events on this resource, and copies that read it.
     pub resource: Option<String>,

@@ -147,7 +147,7 @@ def test_number_of_dismissals_is_limited(make_store: Callable[..., Cairn]):
 
 
 def test_backups_that_were_made_are_remembered(own_store: Cairn):
-    """With the time whose state they show; one that was given up is none. After a restart, too."""
+    """With the time whose state they show; holds that were given up do not count. After a restart, too."""
     admin = own_store.admin
     own_store.s3.create_bucket("photos")
     assert expect(admin.get("/attention"), 200)["backups"] == []

@@ -25,7 +25,7 @@ use crate::reply::Reply;
 const TYPES: [EventType; 4] =
     [EventType::ObjectCreated, EventType::ObjectUpdated, EventType::ObjectRestored, EventType::ObjectDeleted];
 
-/// Who has deleted, and by which lifecycle rule.
+/// The author of deletions: a principal, and the lifecycle rule if one acted.
 type Actor = (String, Option<String>);
 
 /// Deletions of one actor in an interval: the time of the first one, and how many.
