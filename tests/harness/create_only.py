@@ -8,6 +8,7 @@ then run again. What decides when a kill strikes is the seed; what it strikes is
 
 import hashlib
 import random
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,6 +109,7 @@ class Race:
 
     def __init__(self, folder: Path, seed: int, writers: int):
         self.store, self.rng, self.outcome = Cairn(folder), random.Random(f"{seed}-create-only"), Outcome()
+        self.after_seconds_max = AFTER_SECONDS_MAX
         self.store.start()
         for bucket in (PLAIN, VERSIONED, SOURCES):
             self.store.s3.create_bucket(bucket)
@@ -137,11 +139,15 @@ class Race:
         attempts = [writer.prepare(bucket, key, race) for writer in self.writers]
         order = list(zip(self.writers, attempts, strict=True))
         self.rng.shuffle(order)
+        if is_killed:
+            # Otherwise a busy machine may answer the first requests, or all, before the last one is sent.
+            self.store.process.send_signal(signal.SIGSTOP)
         for writer, attempt in order:
             writer.connection.send(attempt.request)
         self.outcome.requests += len(order)
         if is_killed:
-            time.sleep(self.rng.uniform(0, AFTER_SECONDS_MAX))
+            self.store.process.send_signal(signal.SIGCONT)
+            time.sleep(self.rng.uniform(0, self.after_seconds_max))
             self.store.kill()
         statuses: dict[int, int | None] = {}
         for writer, attempt in order:
@@ -167,6 +173,9 @@ class Race:
             return taken[0]
         open_etags = [etags[number] for number, status in statuses.items() if status is None]
         self.outcome.unanswered += len(open_etags)
+        if not open_etags:
+            # The kill came after the last answer.
+            self.after_seconds_max /= 2
         self.kill_and_start()
         self.connect()
         found = self.store.s3.head(bucket, key).get("etag")

@@ -317,7 +317,8 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
     """Measures the others without and with the attack. A new client must be served afterwards, or even during it.
 
     A number of requests without the attack is enough where its speed is not judged. The attack is then measured for at
-    least twice the time that they took: on a busy machine, a short window may not contain the end of a single request.
+    least twice the time that they took. The device of a busy machine may stand still for all of that. Then the same number
+    of requests is measured during the attack.
     """
     seconds = max(seconds, attack.seconds_min)
     begun = time.monotonic()
@@ -338,6 +339,8 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
         wait_for_load(store)
         crowd.start()
     attacked = served(load)
+    if quiet_requests and attack.lets_in and not attacked.requests and not attacked.errors:
+        attacked = served(start_load(store, "--requests", str(quiet_requests)))
     crowd.stop()
     wait_served(store)
     memory = (max(crowd.memory_kib_max, before) - before) / 1024

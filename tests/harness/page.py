@@ -57,13 +57,21 @@ class Page:
         return found
 
     def wait(self, function: str, *arguments: object, what: str = "", seconds: float = WAIT_SECONDS) -> Any:
-        """Calls a function in the page until its result is true, and returns that."""
+        """Calls a function in the page until its result is true, and returns that. The page may go to another one meanwhile."""
         give_up = time.monotonic() + seconds
-        while not (found := self.run(function, *arguments)):
+        was_lost = False
+        while True:
+            try:
+                if found := self.run(function, *arguments):
+                    return found
+            except BrowserError as error:
+                # The result of a script may be lost with the document that it ran in. The driver waits for it.
+                if was_lost or "script timeout" not in str(error):
+                    raise
+                was_lost, give_up = True, time.monotonic() + seconds
             if time.monotonic() > give_up:
                 raise AssertionError(f"{what or function} {arguments} did not happen; the page shows:\n{self.text()}")
             time.sleep(POLL_SECONDS)
-        return found
 
     def text(self) -> str:
         """Returns the visible text of the page."""
