@@ -1,5 +1,7 @@
 //! Compresses the files of the console and makes a table of them. Browsers need no comments and no indentation.
 //!
+//! The program and the modules of the first view become one file. All other files stay as they are.
+//!
 //! The name of their folder in URLs is a hash of all of them. So browsers keep them forever, modules import each other by
 //! relative paths, and files of two versions are never mixed.
 
@@ -8,15 +10,21 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use bundle::Bundle;
 use content_type::content_type;
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 
 /// Characters of the hash in the name of the folder.
 const VERSION_CHARACTERS: usize = 16;
-/// Replaced in `index.html`.
+const PAGE: &str = "index.html";
+/// Replaced in the page.
 const VERSION_PLACEHOLDER: &str = "{version}";
+/// The program. It imports what the first view needs.
+const PROGRAM: &str = "main.js";
 
+#[path = "src/bundle.rs"]
+mod bundle;
 #[path = "src/content_type.rs"]
 mod content_type;
 
@@ -53,33 +61,51 @@ fn bare(text: &str) -> String {
     made
 }
 
+/// Returns the page. It names the modules that a browser should load at once: all of them are in the program.
+fn page(text: &str, version: &str) -> String {
+    let lines = text.lines().filter(|line| !line.contains("rel=\"modulepreload\""));
+    lines.map(|line| line.replace(VERSION_PLACEHOLDER, version) + "\n").collect()
+}
+
 fn main() {
     let web = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("web");
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
     println!("cargo::rerun-if-changed={}", web.display());
     let mut paths = Vec::new();
     files(&web, &mut paths);
+    let read = |name: &str| {
+        fs::read_to_string(web.join(name)).unwrap_or_else(|error| panic!("{name} cannot be read: {error}"))
+    };
+    let bundle = Bundle::read(PROGRAM, &read);
     let mut hash = Sha256::new();
+    let mut served = Vec::new();
     for path in &paths {
         println!("cargo::rerun-if-changed={}", path.display());
-        hash.update(path.strip_prefix(&web).expect("below").to_str().expect("UTF-8"));
-        hash.update(fs::read(path).expect("readable"));
+        let name = path.strip_prefix(&web).expect("below").to_str().expect("UTF-8").to_owned();
+        if bundle.replaces(&name) {
+            continue;
+        }
+        let text = if name == PROGRAM {
+            bare(&bundle.text())
+        } else if name.ends_with(".js") {
+            bare(&bundle.around(&name, &read(&name)))
+        } else if name.ends_with(".css") {
+            bare(&read(&name))
+        } else {
+            read(&name)
+        };
+        hash.update(&name);
+        hash.update(&text);
+        served.push((name, text));
     }
     let version = &hex::encode(hash.finalize())[..VERSION_CHARACTERS];
     let mut table = format!("/// The hash of all files.\npub(crate) const VERSION: &str = {version:?};\n");
     table.push_str("/// All files.\npub(crate) static FILES: &[File] = &[\n");
-    for (number, path) in paths.iter().enumerate() {
-        let name = path.strip_prefix(&web).expect("below").to_str().expect("UTF-8").to_owned();
-        let mut bytes = fs::read(path).expect("readable");
-        if name == "index.html" {
-            let text = String::from_utf8(bytes).expect("UTF-8");
-            bytes = text.replace(VERSION_PLACEHOLDER, version).into_bytes();
-        } else if name.ends_with(".js") || name.ends_with(".css") {
-            bytes = bare(&String::from_utf8(bytes).expect("UTF-8")).into_bytes();
-        }
+    for (number, (name, text)) in served.into_iter().enumerate() {
+        let text = if name == PAGE { page(&text, version) } else { text };
         let (plain, gzip) = (out.join(format!("{number}.plain")), out.join(format!("{number}.gz")));
-        fs::write(&gzip, compressed(&bytes)).expect("writable");
-        fs::write(&plain, bytes).expect("writable");
+        fs::write(&gzip, compressed(text.as_bytes())).expect("writable");
+        fs::write(&plain, text).expect("writable");
         let kind =
             content_type(&name).unwrap_or_else(|| panic!("{name}: the type of such files is not known"));
         writeln!(

@@ -187,10 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_the_same_files() {
+    fn a_folder_has_the_same_files_and_the_modules_of_the_first_view() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/web");
         let read = ConsoleFiles::read(Path::new(folder)).expect("readable");
-        assert_eq!(read.files.len(), FILES.len());
+        assert!(FILES.iter().all(|file| read.files.iter().any(|other| other.path == file.path)));
+        let has = |files: &[File]| files.iter().any(|file| file.path == "views/overview.js");
+        assert!(has(&read.files) && !has(FILES), "the program has the first view");
         let main = format!("/assets/{}/main.js", read.version);
         assert!(read.find(&main).is_some() && ConsoleFiles::embedded().find(&main).is_none());
         assert!(ConsoleFiles::read(Path::new("/nowhere")).is_err());

@@ -4,6 +4,9 @@
 //! `/session`, `/uploads` and `/api/v1/…` through `admin`, whose routes, roles and audit apply as on the management plane.
 #![forbid(unsafe_code)]
 
+// Used when the program is built.
+#[cfg(test)]
+mod bundle;
 mod content_type;
 mod files;
 mod hosts;

@@ -1,6 +1,7 @@
 // The program: login, the frame, and the view of the URL.
 
 import { ApiError, api, whenSignedOut } from "./lib/api.js";
+import { findAttention } from "./lib/attention.js";
 import { fill, h } from "./lib/dom.js";
 import { describe } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
@@ -8,6 +9,7 @@ import { draw, drawWith, place } from "./lib/navigation.js";
 import { returnToPlace, session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
+import { show as showOverview } from "./views/overview.js";
 
 const VIEWS = new Set([
   "access",
@@ -83,9 +85,14 @@ async function isReachable() {
 
 const isFocusFree = () => document.activeElement === document.body || isInFrame(document.activeElement);
 
+// The overview is the first view of most visits, and belongs to the program.
+async function viewOf(name) {
+  return name === "overview" ? { show: showOverview } : import(`./views/${name}.js`);
+}
+
 // Views are there before they are needed: also when the server is restarted, and in a tab that outlives an upgrade.
 function loadViews() {
-  for (const name of VIEWS) import(`./views/${name}.js`).catch(() => {});
+  for (const name of VIEWS) viewOf(name).catch(() => {});
 }
 
 // Says why a view is not shown, with a button that helps.
@@ -121,7 +128,7 @@ async function drawView() {
     show();
   }, SKELETON_AFTER);
   try {
-    const view = await import(`./views/${name}.js`);
+    const view = await viewOf(name);
     if (number !== drawn) return;
     leave = (await view.show(body, { parts, parameters })) ?? null;
     succeeded(draw);
@@ -285,7 +292,7 @@ async function start() {
     readCapacity();
     readCounts();
     // What needs attention is said in every view. The overview reads it itself.
-    if (route().name !== "overview") import("./lib/attention.js").then(({ findAttention }) => findAttention());
+    if (route().name !== "overview") findAttention();
   }, 500);
 }
 

@@ -17,7 +17,7 @@ from harness.page import Page, console_browser, start_with_console
 from harness.server import RUNS, Cairn
 
 PARTS = ("first-view", "keys", "buckets", "upload")
-FIRST_BYTES_MAX = 60_000
+FIRST_BYTES_MAX = 55_000
 PAGE_ROWS = 500
 MIB = 1 << 20
 
@@ -37,7 +37,7 @@ class Report:
 
 def first_views(page: Page, store: Cairn, report: Report, rounds: int) -> None:
     """The login, and the overview of somebody who is signed in."""
-    for name, is_signed_in, requests_max in (("login", False, 14), ("overview", True, 35)):
+    for name, is_signed_in, requests_max in (("login", False, 5), ("overview", True, 17)):
         page.sign_in(store.secrets.system_token)
         if not is_signed_in:
             page.sign_out()

@@ -1,6 +1,5 @@
 """Rules on the console's sources: which file may import which, how long lines are, and that every text has a translation."""
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,6 @@ from tidy.test_files import LINES_MAX, REPOSITORY
 WEB = REPOSITORY / "console/web"
 COLUMNS_MAX = 120
 # All files together, each compressed as it is served; docs/console.md names it, too.
-COMPRESSED_BYTES_MAX = 200_000
 # From the bottom up. A file imports from lower layers; those of `lib` may import each other, without circles.
 LAYERS = ["words", "lib", "views", "main.js"]
 IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")
@@ -128,12 +126,6 @@ def bare(text: str) -> str:
             kept.append(line.lstrip())
         inside &= "*/" not in line
     return "\n".join(kept)
-
-
-def test_all_files_stay_small():
-    """A browser reads all of them soon after the first view."""
-    served = [bare(path.read_text()) if path.suffix in (".js", ".css") else path.read_text() for path in WEB.rglob("*") if path.is_file()]
-    assert sum(len(gzip.compress(text.encode(), 9)) for text in served) < COMPRESSED_BYTES_MAX
 
 
 def test_only_comments_look_like_comments():

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { drawAttention } from "./frame.js";
 import { attention, place, setCount } from "./navigation.js";
 import { mayAdminister, mayOversee, mayStore } from "./session.js";
-import { count, date, plural, size, t } from "./text.js";
+import { count, DAY, date, plural, size, t } from "./text.js";
 import { notice, noticeError } from "./ui.js";
 
 const QUOTA_SHARE = 0.85;
@@ -12,7 +12,6 @@ const DISK_DAYS = 60;
 // Growth is that of so many days. A shorter history says nothing about the days to come.
 const TREND_DAYS = 30;
 const TREND_DAYS_MIN = 2;
-const DAY = 86_400_000;
 // The longest name that the server keeps.
 const SUBJECT_MAX = 200;
 const CERTIFICATE_DAYS = 21;
@@ -23,7 +22,7 @@ const LOGINS_RED = 50;
 // A backup is late after twice the time that usually passes between two, and at least this, in milliseconds.
 const BACKUP_LATE_MIN = 36 * 3_600_000;
 // How old the only backup may be.
-const BACKUP_ONLY_MAX = 8 * 86_400_000;
+const BACKUP_ONLY_MAX = 8 * DAY;
 // So many requests of one client that are refused for one reason within an hour are no accident.
 const REFUSED_MIN = 20;
 const HOUR = 3_600_000;
@@ -374,12 +373,12 @@ export async function findAttention() {
   const dismissed = all
     .filter((one) => hidden.has(nameOf(one)))
     .map((one) => ({ ...one, ...hidden.get(nameOf(one)), subject: one.subject }));
-  mark(found);
+  markEntries(found);
   return { found, dismissed, info, status, kept, buckets: buckets?.buckets ?? [] };
 }
 
 // Marks the entries of the rail.
-function mark(found) {
+function markEntries(found) {
   attention.clear();
   for (const { entry, level, title } of found) {
     if (!attention.has(entry) && entry !== "buckets")

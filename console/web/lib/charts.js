@@ -1,12 +1,12 @@
 // Line charts of figures over time: steps, because each figure is that of an interval. Missing intervals are gaps.
 
 import { h, svg } from "./dom.js";
-import { currentLanguage, t } from "./text.js";
+import { currentLanguage, DAY, t } from "./text.js";
 
 const WIDTH = 600;
 const HEIGHT = 120;
 // Longer axes have days in place of times, in milliseconds.
-const LONG = 3 * 86_400_000;
+const LONG = 3 * DAY;
 // An interval that begins later than this after the one before, in milliseconds, leaves a gap.
 const GAP = 2000;
 

@@ -96,11 +96,11 @@ const foot = h("footer", { class: "foot" });
 const side = h("div", { class: "side" }, rail, foot);
 const topBar = h("header", { class: "top-bar" });
 const bottomBar = h("nav", { class: "bottom-bar" });
-let signOut = () => {};
+let onSignOut = () => {};
 
 /** Returns the parts of the frame: rail and foot, the bar at the top, and the one at the bottom of a phone. */
-export function frame(onSignOut) {
-  signOut = onSignOut;
+export function frame(signOut) {
+  onSignOut = signOut;
   drawFrame();
   return { side, topBar, bottomBar };
 }
@@ -227,7 +227,7 @@ export function drawFrame(isMenuOpen = false) {
       languageSelect(),
       coloursSelect(),
       link([icon("person"), t("Sessions")], place("sessions"), { class: "item" }),
-      h("button", { type: "button", class: "item", onclick: () => signOut() }, icon("arrow"), t("Sign out")),
+      h("button", { type: "button", class: "item", onclick: () => onSignOut() }, icon("arrow"), t("Sign out")),
     ),
   );
   fill(foot, h("div", { id: "capacity" }), menu);

@@ -6,8 +6,8 @@ import { fill, h } from "./dom.js";
 import { exactDate, size, t } from "./text.js";
 import { errorBox, select, table } from "./ui.js";
 
-const REFRESH = { hour: 10_000, day: 60_000, month: 600_000 };
-const PERIODS = Object.keys(REFRESH);
+const REFRESH_BY_PERIOD = { hour: 10_000, day: 60_000, month: 600_000 };
+const PERIODS = Object.keys(REFRESH_BY_PERIOD);
 
 // Sums lists, and divides by the lengths of the intervals.
 const rates = (seconds, ...lists) =>
@@ -158,7 +158,7 @@ export function showHistory(place, chosen, onChoose) {
         fill(drawn, charts(found, said, period));
       // A table that somebody reads does not change.
       if (details.open && isOther) fill(rows, figureTable(found));
-      timer = setTimeout(load, REFRESH[wanted]);
+      timer = setTimeout(load, REFRESH_BY_PERIOD[wanted]);
     } catch (error) {
       if (!isOver) fill(drawn, errorBox(error, load, load));
     }

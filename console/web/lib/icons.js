@@ -72,7 +72,7 @@ const KINDS = [
 ];
 
 // The colour of a kind of file: that of a stone.
-const STONES = { image: 1, archive: 2, text: 3, table: 4, audio: 5, video: 6, code: 7 };
+const STONE_BY_KIND = { image: 1, archive: 2, text: 3, table: 4, audio: 5, video: 6, code: 7 };
 
 /** Makes an icon. `name` is one of the table. */
 export function icon(name, kind = "") {
@@ -89,7 +89,7 @@ export const kindOf = (type) => KINDS.find(([pattern]) => pattern.test(type))?.[
 /** A small picture of a kind: `folder`, or a content type, in the colour of the kind. */
 export function mark(kind) {
   const name = kind === "folder" ? kind : kindOf(kind);
-  return icon(name, name === "folder" ? "folder" : `stone-${STONES[name] ?? 7}`);
+  return icon(name, name === "folder" ? "folder" : `stone-${STONE_BY_KIND[name] ?? 7}`);
 }
 
 /** The stone of a name, from 1 to 7: the same everywhere and always, so that it is stored nowhere. */

@@ -4,7 +4,7 @@ import { api, bucketPath, encodeKey } from "./api.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
 import { mayStore } from "./session.js";
-import { count, date, plural, t } from "./text.js";
+import { count, DAY, date, plural, t } from "./text.js";
 import {
   acting,
   ask,
@@ -22,8 +22,6 @@ import {
   tell,
   timeCell,
 } from "./ui.js";
-
-const DAY = 86_400_000;
 
 function expiry() {
   return select(

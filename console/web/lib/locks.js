@@ -2,7 +2,7 @@
 
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
 import { h } from "./dom.js";
-import { date, exactDate, plural, t } from "./text.js";
+import { DAY, date, exactDate, plural, t } from "./text.js";
 import { ask, confirmed, field, quoted, select } from "./ui.js";
 
 const GOVERNANCE = "GOVERNANCE";
@@ -123,7 +123,7 @@ export async function editRetention(bucket, key, version) {
   const present = isActive(version.retention) ? version.retention : null;
   const isFinal = present?.mode === COMPLIANCE;
   const mode = select(isFinal ? modes().slice(2) : modes(), present?.mode ?? GOVERNANCE);
-  const start = present ? new Date(present.retain_until) : new Date(Date.now() + 30 * 86_400_000);
+  const start = present ? new Date(present.retain_until) : new Date(Date.now() + 30 * DAY);
   const until = h("input", { type: "datetime-local", value: local(start) });
   const bypass = h("input", { type: "checkbox" });
   const chosen = await ask({

@@ -13,16 +13,16 @@ export function go(...where) {
   location.hash = place(...where);
 }
 
-let drawView = async () => {};
+let drawTask = async () => {};
 
 /** Sets what draws the view of the URL. */
 export function drawWith(task) {
-  drawView = task;
+  drawTask = task;
 }
 
 /** Draws the view of the URL. */
 export function draw() {
-  return drawView();
+  return drawTask();
 }
 
 /** Counts by entry of the rail, as the views have seen them last. */

@@ -2,11 +2,10 @@
 
 import { h, svg } from "./dom.js";
 import { stoneOf } from "./icons.js";
-import { day as dayText, plural, size, t } from "./text.js";
+import { DAY, day as dayText, plural, size, t } from "./text.js";
 
-const WIDTH = 600;
-const HEIGHT = 160;
-const DAY = 86_400_000;
+const CHART_WIDTH = 600;
+const CHART_HEIGHT = 160;
 // Layers with a colour of their own. The rest is one layer.
 const LAYERS_MAX = 8;
 // Growth is that of so many days, and needs some of them.
@@ -98,8 +97,8 @@ export function spaceChart(space) {
   const end = now + future;
   const most = Math.max(...total, total.at(-1) + (growth ?? 0) * (future / DAY));
   const top = isLimitShown ? Math.max(limit, most) * 1.06 : Math.max(most * 1.25, 1);
-  const x = (time) => (((time - begin) / (end - begin)) * WIDTH).toFixed(1);
-  const y = (value) => (HEIGHT - (value / top) * HEIGHT).toFixed(1);
+  const x = (time) => (((time - begin) / (end - begin)) * CHART_WIDTH).toFixed(1);
+  const y = (value) => (CHART_HEIGHT - (value / top) * CHART_HEIGHT).toFixed(1);
   const layers = layersOf(space);
   const below = times.map(() => 0);
   const drawn = layers.map(({ kind, values }) => {
@@ -117,17 +116,17 @@ export function spaceChart(space) {
     svg("path", { class: "hatch", d: "M0 0V6" }),
   );
   const parts = [
-    steps(top).map((value) => svg("path", { class: "grid", d: `M0 ${y(value)}H${WIDTH}` })),
+    steps(top).map((value) => svg("path", { class: "grid", d: `M0 ${y(value)}H${CHART_WIDTH}` })),
     drawn,
     future > 0 && [
       svg("path", {
         class: "future",
-        d: `M${x(now)} ${y(total.at(-1))}L${x(end)} ${y(target)}V${HEIGHT}H${x(now)}Z`,
+        d: `M${x(now)} ${y(total.at(-1))}L${x(end)} ${y(target)}V${CHART_HEIGHT}H${x(now)}Z`,
       }),
       svg("path", { class: "trend", d: `M${x(now)} ${y(total.at(-1))}L${x(end)} ${y(target)}` }),
-      svg("path", { class: "today", d: `M${x(now)} 0V${HEIGHT}` }),
+      svg("path", { class: "today", d: `M${x(now)} 0V${CHART_HEIGHT}` }),
     ],
-    isLimitShown && svg("path", { class: "limit", d: `M0 ${y(limit)}H${WIDTH}` }),
+    isLimitShown && svg("path", { class: "limit", d: `M0 ${y(limit)}H${CHART_WIDTH}` }),
   ];
   const said = [
     t("Space: {size}", { size: size(total.at(-1)) }),
@@ -151,7 +150,7 @@ export function spaceChart(space) {
     svg(
       "svg",
       {
-        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`,
         preserveAspectRatio: "none",
         role: "img",
         "aria-label": said.filter(Boolean).join(", "),

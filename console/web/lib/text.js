@@ -48,17 +48,20 @@ export function plural(number, one, other, values) {
   return t(number === 1 ? one : other, { n: count(number), ...values });
 }
 
+/** A day, in milliseconds. */
+export const DAY = 86_400_000;
+
 // Formatters take long to make: a list of thousands of rows needs each only once.
 const formats = new Map();
 
-function format(kind, options) {
+function formatter(kind, options) {
   const name = `${language} ${kind} ${JSON.stringify(options)}`;
   if (!formats.has(name)) formats.set(name, new Intl[kind](language, options));
   return formats.get(name);
 }
 
 export function count(number) {
-  return format("NumberFormat").format(number);
+  return formatter("NumberFormat").format(number);
 }
 
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -74,7 +77,7 @@ export function size(bytes) {
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : 1;
   const rounding = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return `${format("NumberFormat", rounding).format(value)} ${UNITS[unit]}`;
+  return `${formatter("NumberFormat", rounding).format(value)} ${UNITS[unit]}`;
 }
 
 /** Returns the exact number of bytes. */
@@ -84,34 +87,34 @@ export function exactSize(bytes) {
 
 export function date(text) {
   if (!text) return "–";
-  return format("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
+  return formatter("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
 }
 
 /** Returns a date without the time. */
 export function day(text) {
-  return format("DateTimeFormat", { dateStyle: "medium" }).format(new Date(text));
+  return formatter("DateTimeFormat", { dateStyle: "medium" }).format(new Date(text));
 }
 
 /** Returns the time of day with seconds. */
 export function clock(text) {
-  return format("DateTimeFormat", { timeStyle: "medium", hourCycle: "h23" }).format(new Date(text));
+  return formatter("DateTimeFormat", { timeStyle: "medium", hourCycle: "h23" }).format(new Date(text));
 }
 
 /** Returns a day of the week with its date. */
 export function weekday(text) {
   const year = new Date(text).getFullYear() === new Date().getFullYear() ? undefined : "numeric";
-  return format("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year }).format(new Date(text));
+  return formatter("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year }).format(new Date(text));
 }
 
 export function exactDate(text) {
-  return text ? format("DateTimeFormat", { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
+  return text ? formatter("DateTimeFormat", { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
 }
 
 /** Returns a time within a day relative to now, and others as a date. */
 export function when(text) {
   if (!text) return "–";
   const seconds = (new Date(text) - Date.now()) / 1000;
-  const relative = format("RelativeTimeFormat", { numeric: "auto" });
+  const relative = formatter("RelativeTimeFormat", { numeric: "auto" });
   for (const [limit, divisor, unit] of [
     [60, 1, "second"],
     [3600, 60, "minute"],

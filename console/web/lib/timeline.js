@@ -4,10 +4,9 @@ import { api, bucketPath } from "./api.js";
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon } from "./icons.js";
-import { count, date, day, plural, t } from "./text.js";
+import { count, DAY, date, day, plural, t } from "./text.js";
 import { select, shortName } from "./ui.js";
 
-const DAY = 86_400_000;
 const MINUTE = 60_000;
 const STEPS = 84;
 const WIDTH = 840;

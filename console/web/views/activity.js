@@ -5,10 +5,9 @@ import { debounce, fill, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { place } from "../lib/navigation.js";
 import { mayOversee } from "../lib/session.js";
-import { count, plural, t } from "../lib/text.js";
+import { count, DAY, plural, t } from "../lib/text.js";
 import { bar, button, commands, field, quoted, searchField, select, viewHead } from "../lib/ui.js";
 
-const DAY = 86_400_000;
 const NAMES = ["show", "text", "range", "since", "until", "principal", "bucket", "open", "live"];
 
 function shows() {

@@ -8,7 +8,7 @@ import { draw } from "../lib/navigation.js";
 import { commonFolder } from "../lib/objects.js";
 import { noticeBack, undeleteKeys } from "../lib/removal.js";
 import { mayStore } from "../lib/session.js";
-import { count, day, plural, size, t } from "../lib/text.js";
+import { count, DAY, day, plural, size, t } from "../lib/text.js";
 import {
   avatar,
   bar,
@@ -34,7 +34,6 @@ const READ_AT_ONCE = 5000;
 // Deletions of the same person that follow each other so quickly are one act. Who it was may not be known yet.
 const ACT_GAP = 60_000;
 const SHOWN_MAX = 200;
-const DAY = 86_400_000;
 
 // Puts objects that were deleted together into one act. The newest comes first.
 function actsOf(objects) {

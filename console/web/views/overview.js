@@ -258,11 +258,7 @@ export async function show(view, { parameters }) {
   const onPeriod = (period) =>
     window.history.replaceState(null, "", place("overview", [], { period: period === "hour" ? "" : period }));
   await loadInto(view, async () => {
-    const [state, usage, accounts] = await Promise.all([
-      findAttention(),
-      api.get("/api/v1/storage/usage"),
-      mayAdminister() ? api.get("/api/v1/service-accounts") : null,
-    ]);
+    const [state, usage] = await Promise.all([findAttention(), api.get("/api/v1/storage/usage")]);
     // The status says what is wrong, if the others were not answered either.
     const status = state.status ?? (await api.get("/api/v1/storage/status"));
     const kept = state.kept ?? (await api.get("/api/v1/storage/history"));
@@ -279,8 +275,10 @@ export async function show(view, { parameters }) {
       ],
     });
     const cli = commands("cairn status", "cairn history --period day", "cairn storage usage");
-    if (isEmpty)
+    if (isEmpty) {
+      const accounts = await api.get("/api/v1/service-accounts");
       return [head, state.found.length > 0 && needs, firstSteps(usage.by_bucket, accounts.service_accounts), cli];
+    }
     leave ??= showHistory(history, parameters.get("period"), onPeriod);
     // After the first view: sentences need more words than all else here.
     import("../lib/lately.js").then(({ showLately }) => isOver || showLately(lately));
