@@ -7,6 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How imports begin, up to the first character of their path. A path may contain values: `` `./views/${name}.js` ``.
+const FORMS: [&str; 3] = ["from \".", "import(\".", "import(`."];
+
 /// A module of the file.
 struct Module {
     path: String,
@@ -117,10 +120,10 @@ impl Bundle {
     fn redirect(&self, path: &str, served: &str, text: &str) -> String {
         let mut made = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(begin) = ["from \".", "import(\"."].iter().filter_map(|form| end_of(rest, form)).min()
-        {
+        while let Some(begin) = FORMS.iter().filter_map(|form| end_of(rest, form)).min() {
             let (before, after) = rest.split_at(begin - 1);
-            let end = after.find('"').expect("the end of a path");
+            let quote = before.chars().next_back().expect("the end of a form");
+            let end = after.find(quote).expect("the end of a path");
             let target = resolve(path, &after[..end]);
             made.push_str(before);
             made.push_str(&relative(served, if self.contains(&target) { &self.entry } else { &target }));
@@ -212,7 +215,7 @@ mod tests {
         ),
         (
             "lib/api.js",
-            "export async function read() {\n  const fill = 1;\n}\nexport let count = 0;\nconst LIMIT = 3;\n",
+            "export async function read() {\n  return import(`../words/${language}.js`);\n}\nexport let count = 0;\nconst LIMIT = 3;\n",
         ),
         (
             "views/first.js",
@@ -231,7 +234,7 @@ mod tests {
         let bundle = Bundle::read("main.js", &module);
         assert_eq!(
             bundle.text(),
-            "async function read() {\n  const fill = 1;\n}\nlet count = 0;\nconst LIMIT = 3;\nclass View {}\nfunction* \
+            "async function read() {\n  return import(`./words/${language}.js`);\n}\nlet count = 0;\nconst LIMIT = 3;\nclass View {}\nfunction* \
              fill() {}\nconst show = () => import(\"./views/other.js\");\nconst showFirst = show;\n// The \
              program.\n\nread();\nimport(\"./views/other.js\");\nimport(`./views/${name}.js`);\nexport { View, count, \
              fill, read, show };\n"
