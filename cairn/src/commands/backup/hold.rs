@@ -10,6 +10,7 @@ use cairn_http1::encode_strict;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::{Client, Request, read};
+use crate::commands::signals::nap;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 use crate::quantity;
@@ -120,10 +121,4 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|error| format!("signals cannot be handled: {error}"))?;
     }
     Ok(stop)
-}
-
-/// Lets this thread, which is a plain one, rest.
-#[expect(clippy::disallowed_methods, reason = "a plain thread")]
-pub(super) fn nap(duration: Duration) {
-    std::thread::sleep(duration);
 }

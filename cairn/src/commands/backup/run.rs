@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::commands::backup::hold::{Hold, LOOK, nap, stop_flag};
+use crate::commands::backup::hold::{Hold, LOOK, stop_flag};
 use crate::commands::macros::command;
+use crate::commands::signals::nap;
 use crate::failure::{Failure, Outcome};
 use crate::quantity;
 
