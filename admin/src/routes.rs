@@ -266,7 +266,8 @@ pub(crate) static ROUTES: &[Route] = &[
     )
     .unrecorded(),
     get("/api/v1/imports", ALL, "list_imports", handler!(imports::list)),
-    get("/api/v1/buckets/{bucket}/changes", ALL, "count_changes", handler!(objects::changes)).data_read(),
+    get("/api/v1/buckets/{bucket}/changes", ALL, "count_changes", handler!(objects::changes::of_bucket))
+        .data_read(),
     get("/api/v1/buckets/{bucket}/find", ALL, "find_objects", handler!(objects::find)).data_read(),
     get("/api/v1/buckets/{bucket}/folder-usage", ALL, "get_folder_usage", handler!(objects::folder_usage))
         .data_read(),
@@ -396,6 +397,7 @@ pub(crate) static ROUTES: &[Route] = &[
         handler!(refused_requests::get),
     ),
     get("/api/v1/events", ALL, "list_events", handler!(events::list)),
+    get("/api/v1/events/changes", ALL, "count_all_changes", handler!(objects::changes::of_store)),
     get("/api/v1/webhooks", ALL, "list_webhooks", handler!(webhooks::list)),
     post("/api/v1/webhooks", SYSTEM, "create_webhook", handler!(webhooks::create)),
     get("/api/v1/webhooks/{id}", ALL, "get_webhook", handler!(webhooks::get)),

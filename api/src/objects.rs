@@ -454,6 +454,8 @@ pub struct ChangeStep {
     pub written: u64,
     /// Objects and versions that were deleted.
     pub deleted: u64,
+    /// Those of them that lifecycle rules deleted.
+    pub deleted_by_rules: u64,
     /// Whether all events of the interval were counted. If not, the numbers are the least.
     pub complete: bool,
 }
@@ -470,9 +472,9 @@ pub struct LargeDeletion {
     pub complete: bool,
 }
 
-/// The changes of a bucket between two times, in equal intervals, as far as storage events are kept.
+/// The changes of a bucket, or of all, between two times, in equal intervals, as far as storage events are kept.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct BucketChanges {
+pub struct Changes {
     pub until: Time,
     #[schemars(length(min = 1, max = 168))]
     pub steps: Vec<ChangeStep>,

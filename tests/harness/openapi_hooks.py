@@ -187,7 +187,7 @@ def has_unusable_conditions(query: object) -> bool:
 def has_unusable_period(case: schemathesis.Case) -> bool:
     """Returns whether a count of changes would end before it begins, or have less than a millisecond for each step."""
     query = case.query
-    if case.operation.definition.raw.get("operationId") != "count_changes" or not isinstance(query, dict) or not is_time(query.get("since")):
+    if case.operation.definition.raw.get("operationId") not in ("count_changes", "count_all_changes") or not isinstance(query, dict) or not is_time(query.get("since")):
         return False
     return not query["since"].startswith(("19", "200")) or "until" in query
 

@@ -110,6 +110,11 @@ export function exactDate(text) {
   return text ? formatter("DateTimeFormat", { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
 }
 
+/** Returns minutes, hours or days in words. */
+export function lengthOfTime(number, unit) {
+  return formatter("NumberFormat", { style: "unit", unit, unitDisplay: "long" }).format(number);
+}
+
 /** Returns a time within a day relative to now, and others as a date. */
 export function when(text) {
   if (!text) return "–";

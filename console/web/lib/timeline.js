@@ -1,10 +1,11 @@
 // The slider of an earlier moment, over a chart of changes in which large deletions are named.
 
 import { api, bucketPath } from "./api.js";
+import { changeBars, changeScale } from "./change-bars.js";
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon } from "./icons.js";
-import { count, DAY, date, day, plural, t } from "./text.js";
+import { count, DAY, date, plural, t } from "./text.js";
 import { select, shortName } from "./ui.js";
 
 const MINUTE = 60_000;
@@ -21,28 +22,6 @@ const SPANS = () => [
 
 // The shortest span that shows a moment with some time before it.
 const spanOf = (at) => [1, 7, 30].find((days) => Date.now() - at < days * DAY * 0.9) ?? 90;
-
-function bars(steps, since, until, at) {
-  const most = Math.max(1, ...steps.map((step) => step.written + step.deleted));
-  // Small numbers can be seen beside large ones.
-  const heightOf = (number) => (number > 0 ? Math.max(3, Math.sqrt(number / most) * HEIGHT) : 0);
-  const width = WIDTH / steps.length;
-  return steps.flatMap((step, index) => {
-    const whole = heightOf(step.written + step.deleted);
-    const deleted = step.deleted > 0 ? Math.max(3, (whole * step.deleted) / (step.written + step.deleted)) : 0;
-    const begin = since + ((until - since) * index) / steps.length;
-    const bar = (y, height, kind) =>
-      height > 0 &&
-      svg("rect", {
-        x: (index * width + width * 0.15).toFixed(1),
-        y: (HEIGHT - y - height).toFixed(1),
-        width: (width * 0.7).toFixed(1),
-        height: height.toFixed(1),
-        class: `${kind} ${begin > at ? "later" : ""}`,
-      });
-    return [bar(0, whole - deleted, "written"), bar(whole - deleted, deleted, "deleted")].filter(Boolean);
-  });
-}
 
 function actorOf(deletion) {
   if (deletion.rule_id) return t("a lifecycle rule");
@@ -97,17 +76,7 @@ export function timeline(bucket, prefix, at, go) {
     const since = until - Number(spans.value) * DAY;
     Object.assign(slider, { min: String(since), max: String(until), value: String(at) });
     say();
-    const labels = Array.from({ length: 5 }, (_, index) => since + ((until - since) * index) / 4);
-    fill(
-      scale,
-      labels.map((time) =>
-        h(
-          "span",
-          null,
-          Number(spans.value) === 1 ? date(new Date(time).toISOString()) : day(new Date(time).toISOString()),
-        ),
-      ),
-    );
+    fill(scale, changeScale(since, until));
     try {
       const found = await api.get(bucketPath(bucket, "changes"), {
         since: new Date(since).toISOString(),
@@ -116,7 +85,14 @@ export function timeline(bucket, prefix, at, go) {
         prefix,
       });
       if (own !== serial) return;
-      chart.replaceChildren(...bars(found.steps, since, until, at));
+      const layersOf = (step) => {
+        const later = Date.parse(step.since) > at ? "later" : "";
+        return [
+          [`written ${later}`, step.written],
+          [`deleted ${later}`, step.deleted],
+        ];
+      };
+      chart.replaceChildren(...changeBars(found.steps, WIDTH, HEIGHT, layersOf));
       const changes = found.steps.reduce((sum, step) => sum + step.written + step.deleted, 0);
       chart.setAttribute("aria-label", plural(changes, "{n} change", "{n} changes"));
       const isCut = found.steps.some((step) => !step.complete);

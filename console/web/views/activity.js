@@ -1,5 +1,6 @@
 // Activity: what happened to objects, settings and rights, the newest first, with filters that are in the URL.
 
+import { activityChart } from "../lib/activity-chart.js";
 import { activityList, readNames } from "../lib/activity-list.js";
 import { debounce, fill, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
@@ -112,7 +113,13 @@ function rangeControl(state, changed) {
     changed();
   });
   drawOwn();
-  return { range, own };
+  const choose = (since, until) => {
+    Object.assign(state, { range: "own", since, until });
+    range.value = "own";
+    drawOwn();
+    changed();
+  };
+  return { range, own, choose };
 }
 
 export async function show(view, { parameters }) {
@@ -146,10 +153,15 @@ export async function show(view, { parameters }) {
     if (state.range === "own") shown.range = "";
     history.replaceState(null, "", place("activity", [], shown));
   }
+  // Events are counted after they are shown: that takes longer.
+  async function draw() {
+    await list.reload();
+    chart.show({ ...timesOf(state), bucket: state.bucket });
+  }
   const changed = () => {
     state.open = "";
     remember();
-    list.reload();
+    draw();
   };
   const list = activityList(
     box,
@@ -202,7 +214,8 @@ export async function show(view, { parameters }) {
     changed();
   });
   for (const input of [text, principal, bucket]) input.addEventListener("input", typed);
-  const { range, own } = rangeControl(state, changed);
+  const { range, own, choose } = rangeControl(state, changed);
+  const chart = activityChart(choose);
   fill(
     view,
     viewHead(t("Activity"), {
@@ -212,13 +225,14 @@ export async function show(view, { parameters }) {
     bar(searchField(text), range, principal, knownPeople, bucket, knownBuckets, h("div", { class: "end" }, total)),
     own,
     chips,
+    chart.element,
     box,
     commands(
       `cairn event list --since 1d${state.text ? ` --contains ${quoted(state.text)}` : ""}`,
       ...(mayOversee() ? [`cairn audit list --since 1d${state.text ? ` --contains ${quoted(state.text)}` : ""}`] : []),
     ),
   );
-  await list.reload();
+  await draw();
   list.follow(Boolean(state.live));
   return () => list.stop();
 }

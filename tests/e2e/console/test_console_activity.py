@@ -121,6 +121,39 @@ def test_times_are_presets_or_given(page: Page, console_store: Cairn, bucket: st
     assert page.run("async () => document.querySelector('select[aria-label=Time]').value") == "own"
 
 
+def test_time_is_chosen_on_the_chart(page: Page, console_store: Cairn, bucket: str):
+    """Bars are written, deleted by somebody, or removed by rules. A drag chooses a time, a click an interval; filters stay."""
+    for number in range(5):
+        console_store.s3.put(bucket, f"k{number}", b"1")
+    console_store.s3.delete(bucket, "k0")
+    page.go("activity", bucket=bucket)
+    chart = ".activity-chart:not([hidden]) svg"
+    page.wait("async (chart) => document.querySelector(chart)?.getAttribute('aria-label') === '6 changes'", chart, what="a chart of six changes")
+    page.see("Each bar is 2 hours. Drag to choose a time.")
+    layers = "async () => [...document.querySelectorAll('.activity-chart g rect')].map((bar) => bar.classList.value)"
+    assert page.run(layers) == ["written", "deleted"]
+    drag = """async (from, to) => {
+        const plot = document.querySelector(".activity-chart svg");
+        const box = plot.getBoundingClientRect();
+        const send = (type, part) => plot.dispatchEvent(new PointerEvent(type, {bubbles: true, pointerId: 1, button: 0, clientX: box.left + part * box.width, clientY: box.top + 9}));
+        plot.setPointerCapture = () => {};
+        send("pointerdown", from);
+        send("pointermove", to);
+        send("pointerup", to);
+    }"""
+    page.run(drag, 0.2, 0.5)
+    page.see("Nothing matches.")
+    assert "since=" in place(page) and "until=" in place(page) and f"bucket={bucket}" in place(page)
+    assert page.run("async () => Number(document.querySelector('.activity-chart .chosen').getAttribute('width'))") == pytest.approx(288, abs=2)
+    page.run(drag, 0.999, 0.999)
+    page.gone("Nothing matches.")
+    assert len(sentences(page)) >= 2
+    page.choose("Time", "30d")
+    page.see("Each bar is 12 hours.")
+    page.fill("All buckets", "")
+    page.wait("async () => Number(document.querySelector('.activity-chart svg').getAttribute('aria-label').replace(/\\D/g, '')) >= 6", what="the changes of all buckets")
+
+
 def test_old_places_lead_here(page: Page, console_store: Cairn, bucket: str):
     """Bookmarks of the views of events and of the audit trail."""
     console_store.s3.put(bucket, "k", b"1")

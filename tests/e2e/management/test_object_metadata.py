@@ -124,5 +124,8 @@ def test_changes_are_counted(admin: Management, s3: S3, versioned: str):
     below = expect(admin.get(f"{query}&steps=1&prefix=b"), 200)
     assert [(step["written"], step["deleted"]) for step in below["steps"]] == [(1, 0)] and below["deletions"] == []
     assert len(expect(admin.get(f"/buckets/{versioned}/changes?since={since}"), 200)["steps"]) == 84
+    of_all = expect(admin.get(f"/events/changes?since={since}&until={until}&steps=1"), 200)
+    assert of_all["steps"][0]["written"] >= 13 and of_all["steps"][0]["deleted"] >= 12 and of_all["deletions"]
+    expect_refusal(admin.get(f"/events/changes?since={since}&prefix=a"), 400, "INVALID_REQUEST")
     for wrong in ("", f"?since={until}&until={since}", f"?since={since}&steps=0", f"?since={since}&steps=169", "?since=yesterday", f"?since={since}&until=2000-01-01T00:00:00.002Z&steps=3"):
         expect_refusal(admin.get(f"/buckets/{versioned}/changes{wrong}"), 400, "INVALID_REQUEST")

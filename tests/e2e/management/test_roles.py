@@ -74,6 +74,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "import_part": ("PUT", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),
     "list_imports": ("GET", "/imports", EVERYONE),
     "count_changes": ("GET", "/buckets/no-such-bucket/changes", EVERYONE),
+    "count_all_changes": ("GET", "/events/changes", EVERYONE),
     "find_objects": ("GET", "/buckets/no-such-bucket/find", EVERYONE),
     "get_folder_usage": ("GET", "/buckets/no-such-bucket/folder-usage", EVERYONE),
     "get_object_history": ("GET", "/buckets/no-such-bucket/object-history/a/b", EVERYONE),

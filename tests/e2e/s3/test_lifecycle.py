@@ -92,6 +92,9 @@ def test_unversioned_bucket_loses_old_objects_of_the_prefix_only(admin: Manageme
     assert [event["object"] for event in deleted] == ["logs/a"] and deleted[0]["size"] == 5
     metadata = deleted[0]["metadata"]
     assert (metadata["reason"], metadata["rule_id"], metadata["principal"]) == ("lifecycle", rule["id"], "lifecycle")
+    period = {"since": "2000-01-01T00:00:00Z", "until": "2999-01-01T00:00:00Z", "steps": "1"}
+    (step,) = expect(admin.get(f"/buckets/{bucket}/changes", params=period), 200)["steps"]
+    assert (step["written"], step["deleted"], step["deleted_by_rules"]) == (2, 1, 1)
     status = until(lambda: (found := rule_of(admin, bucket, rule["id"])["status"])["expired_objects"] and found, "nothing is counted")
     counts = ("examined", "expired_objects", "delete_markers_written", "bytes_freed", "failed", "skipped_locked")
     assert [status[name] for name in counts] == [1, 1, 0, 5, 0, 0]

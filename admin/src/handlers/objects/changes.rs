@@ -1,4 +1,4 @@
-//! `GET /api/v1/buckets/{bucket}/changes?since=[&until=][&steps=][&prefix=]`: how much changed when, from storage events.
+//! `GET /api/v1/buckets/{bucket}/changes` and `GET /api/v1/events/changes`: how much changed when, from storage events.
 //!
 //! The newest interval is counted first. Each one examines a bounded number of events, and the whole takes a bounded time:
 //! an interval that was not counted to its end says so, and its numbers are the least.
@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use cairn_api::{BucketChanges, ChangeStep, LargeDeletion};
+use cairn_api::{ChangeStep, Changes, LargeDeletion};
 use cairn_engine::limits::EVENT_PAGE_EVENTS_MAX;
 use cairn_engine::{EventQuery, EventType, StorageEvent, Store, Tick};
 use cairn_model::{Clock, SystemClock, Timestamp};
@@ -31,9 +31,21 @@ type Actor = (String, Option<String>);
 /// Deletions of one actor in an interval: the time of the first one, and how many.
 type Deletions = HashMap<Actor, (Timestamp, u64)>;
 
-pub(crate) async fn changes(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let parameters = call.parameters(&["since", "until", "steps", "prefix"])?;
-    let bucket = call.bucket()?;
+/// Counts the changes of a bucket.
+pub(crate) async fn of_bucket(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let bucket = call.bucket()?.name.to_string();
+    count_changes(call, Some(bucket)).await
+}
+
+/// Counts the changes of all buckets.
+pub(crate) async fn of_store(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    count_changes(call, None).await
+}
+
+async fn count_changes(call: Call<'_, '_>, bucket: Option<String>) -> Result<Reply, AdminError> {
+    let names = ["since", "until", "steps", "prefix"];
+    // Keys of different buckets have no prefix in common.
+    let parameters = call.parameters(if bucket.is_some() { &names } else { &names[..3] })?;
     let since = parameters.time("since")?.ok_or_else(|| AdminError::invalid("since is required"))?.0;
     let until = parameters.time("until")?.unwrap_or_else(|| SystemClock.now()).0;
     let steps = parameters.number("steps", 1..=CHANGE_STEPS_MAX)?.unwrap_or(CHANGE_STEPS_DEFAULT);
@@ -41,11 +53,9 @@ pub(crate) async fn changes(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Err(AdminError::invalid("until must be after since, by a millisecond for each step"));
     }
     let prefix = parameters.text("prefix").filter(|prefix| !prefix.is_empty()).map(str::to_owned);
-    let of_bucket = EventQuery {
-        from: Tick::default(),
-        until: Tick::default(),
+    let all = EventQuery {
         types: TYPES.into_iter().collect(),
-        bucket: Some(bucket.name.to_string()),
+        bucket,
         prefix,
         limit: EVENT_PAGE_EVENTS_MAX,
         ..EventQuery::default()
@@ -58,30 +68,26 @@ pub(crate) async fn changes(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     };
     let (mut counted, mut deletions) = (Vec::new(), Vec::new());
     for step in (0..steps).rev() {
-        let bounds = (bound(step), bound(step + 1));
-        let query = EventQuery {
-            from: Tick::first_at(bounds.0),
-            until: Tick::first_at(bounds.1),
-            ..of_bucket.clone()
-        };
-        let work = count(store, query, begun, &mut deletions);
-        let (written, deleted, complete) = call.until_disconnect(work).await?;
-        counted.push(ChangeStep { since: bounds.0.into(), written, deleted, complete });
+        let work = count(store, bound(step), bound(step + 1), all.clone(), begun, &mut deletions);
+        counted.push(call.until_disconnect(work).await?);
     }
     counted.reverse();
     deletions.sort_by_key(|deletion: &LargeDeletion| std::cmp::Reverse(deletion.objects));
     deletions.truncate(CHANGE_DELETIONS_MAX);
-    Reply::json(StatusCode::OK, &BucketChanges { until: Timestamp(until).into(), steps: counted, deletions })
+    Reply::json(StatusCode::OK, &Changes { until: Timestamp(until).into(), steps: counted, deletions })
 }
 
-/// Counts what was written and deleted in an interval, and whether that is all.
+/// Counts what was written and deleted in an interval.
 async fn count(
     store: &Store,
+    since: Timestamp,
+    until: Timestamp,
     mut query: EventQuery,
     begun: Instant,
     large: &mut Vec<LargeDeletion>,
-) -> Result<(u64, u64, bool), AdminError> {
-    let (mut written, mut deleted, mut complete) = (0, 0, false);
+) -> Result<ChangeStep, AdminError> {
+    (query.from, query.until) = (Tick::first_at(since), Tick::first_at(until));
+    let (mut written, mut deleted, mut deleted_by_rules, mut complete) = (0, 0, 0, false);
     let mut of_actor = Deletions::new();
     for _ in 0..CHANGE_READS_MAX {
         if begun.elapsed() >= CHANGE_TIME_MAX {
@@ -91,6 +97,7 @@ async fn count(
         for event in page.events {
             if event.kind == EventType::ObjectDeleted {
                 deleted += 1;
+                deleted_by_rules += u64::from(event.lifecycle_rule.is_some());
                 note(&mut of_actor, event);
             } else {
                 written += 1;
@@ -111,7 +118,7 @@ async fn count(
         objects,
         complete,
     }));
-    Ok((written, deleted, complete))
+    Ok(ChangeStep { since: since.into(), written, deleted, deleted_by_rules, complete })
 }
 
 fn note(of_actor: &mut Deletions, event: StorageEvent) {

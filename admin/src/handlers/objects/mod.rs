@@ -5,7 +5,7 @@
 
 mod abort_upload;
 mod archive;
-mod changes;
+pub(crate) mod changes;
 mod content;
 mod copy;
 mod copy_parts;
@@ -37,7 +37,6 @@ mod usage;
 
 pub(crate) use abort_upload::abort_upload;
 pub(crate) use archive::{archive_keys, archive_prefix};
-pub(crate) use changes::changes;
 pub(crate) use content::content;
 pub(crate) use copy::copy;
 pub(crate) use delete::delete;

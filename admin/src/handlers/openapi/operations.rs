@@ -301,7 +301,7 @@ operations! {
     [], None => [ok::<ImportList>()], [];
     "count_changes", "objects": "Counts the changes of objects between two times, and names the largest deletions.";
     [required::<Time>("since"), optional::<Time>("until"), optional::<ChangeSteps>("steps"), optional::<Prefix>("prefix")],
-    None => [ok::<BucketChanges>()], [BUCKET_NAME, BUCKET];
+    None => [ok::<Changes>()], [BUCKET_NAME, BUCKET];
     "find_objects", "objects": "Finds the objects that fulfil all conditions. A parameter tag.<name> is the value that the tag must have.";
     [
         optional::<KeyText>("contains"), optional::<KeyText>("glob"), optional::<Prefix>("prefix"),
@@ -435,6 +435,8 @@ operations! {
         optional::<Time>("before_time"), optional::<Id>("before_id"), optional::<PageLimit>("limit"),
         optional::<WaitSeconds>("wait_seconds"),
     ], None => [ok::<EventPage>()], [(400, "INVALID_EVENT_CURSOR")];
+    "count_all_changes", "events": "Counts the changes of objects of all buckets between two times, and names the largest deletions.";
+    [required::<Time>("since"), optional::<Time>("until"), optional::<ChangeSteps>("steps")], None => [ok::<Changes>()], [];
     "list_webhooks", "webhooks": "Lists all webhooks.";
     [], None => [ok::<WebhookList>()], [];
     "create_webhook", "webhooks": "Creates a webhook. Only this response contains its signing secret.";
