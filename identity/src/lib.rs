@@ -41,7 +41,7 @@ pub use credential::{
 pub use request::{
     Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedForm, SignedFormVersion2, SignedRequest,
 };
-pub use role::Role;
+pub use role::{Role, Standing};
 pub use sigv4::{
     AuthError, Authenticator, MalformedReason, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX,
     SIGNED_HEADERS_MAX, SignatureMismatch, UnsupportedSigning,

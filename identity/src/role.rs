@@ -1,6 +1,7 @@
 //! Roles of the management plane. They are independent of S3 policies: roles control routes, policies control buckets.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What a caller of the management plane may do (specification, "Authentication").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,9 +41,40 @@ impl fmt::Display for Role {
     }
 }
 
+/// What a caller of the management plane may do.
+///
+/// Members are no role: whatever asks for a role has none of theirs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// The operations of a role.
+    Role(Role),
+    /// What the policies with these names allow on buckets and objects. Of people only, never of tokens.
+    Member(Arc<[String]>),
+}
+
+impl Standing {
+    /// Returns the name in responses and records.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Role(role) => role.name(),
+            Self::Member(_) => "member",
+        }
+    }
+
+    /// Returns the role; members have none.
+    #[must_use]
+    pub const fn role(&self) -> Option<Role> {
+        match self {
+            Self::Role(role) => Some(*role),
+            Self::Member(_) => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Role;
+    use super::{Role, Standing};
 
     #[test]
     fn role_names_are_exact() {
@@ -52,5 +84,13 @@ mod tests {
         for other in ["", "System_admin", "system_admin ", "root"] {
             assert_eq!(Role::parse(other), None, "{other}");
         }
+    }
+
+    /// A token, also one whose record was changed, can therefore never be a member.
+    #[test]
+    fn members_have_no_role() {
+        let member = Standing::Member(["readers".to_owned()].into());
+        assert_eq!((member.role(), Role::parse(member.name())), (None, None));
+        assert_eq!(Standing::Role(Role::Auditor).role(), Some(Role::Auditor));
     }
 }

@@ -9,6 +9,7 @@ mod botocore_vectors;
 mod directory;
 mod directory_full_disk;
 mod given_keys;
+mod named_policies;
 mod presigned_cache;
 mod signature_properties;
 mod signer;

@@ -1,8 +1,10 @@
-//! Views for people who ask what an account may do.
+//! What accounts may do, for people who ask; and the rights of people.
 
 use super::handle::{Directory, page};
+use super::named_rights::UnusablePolicies;
 use super::view::{AccountAccess, CredentialStatus, PolicyInfo};
 use crate::id::{AccountId, PolicyId};
+use crate::policy::Rights;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -36,6 +38,28 @@ impl Directory {
             (true, false) => CredentialStatus::Valid,
         };
         Some((account, status))
+    }
+
+    /// Returns the rights of the policies with these names, as they are now.
+    ///
+    /// # Errors
+    /// [`UnusablePolicies`]. Then there are no rights.
+    pub fn rights_of_named(&self, names: &[String]) -> Result<Arc<Rights>, UnusablePolicies> {
+        let mut found = Vec::with_capacity(names.len());
+        {
+            let state = self.shared.state();
+            for name in names {
+                let mut named = state.policies_named(name);
+                match (named.next(), named.next()) {
+                    (Some((id, policy)), None) => found.push((id, Arc::clone(&policy.policy))),
+                    (Some(_), Some(_)) => return Err(UnusablePolicies::Ambiguous(name.clone())),
+                    (None, _) => return Err(UnusablePolicies::Missing(name.clone())),
+                }
+            }
+        }
+        found.sort_unstable_by_key(|(id, _)| *id);
+        found.dedup_by_key(|(id, _)| *id);
+        self.named_rights.rights_of(found)
     }
 
     /// Returns whether an account exists and is enabled.

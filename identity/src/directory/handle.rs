@@ -5,6 +5,7 @@ use super::error::DirectoryError;
 use super::given::GivenCredential;
 use super::limits::{CHANGES_WAITING_MAX, MAINTENANCE_INTERVAL};
 use super::maintenance::Maintenance;
+use super::named_rights::NamedRights;
 use super::rights_cache::RightsCache;
 use super::seal::SecretKey;
 use super::secret::{TOKEN_PREFIX, hash_token};
@@ -43,6 +44,7 @@ pub struct DirectoryOptions {
 /// The directory of accounts, shared by all executors. Its thread makes the changes.
 pub struct Directory {
     pub(super) shared: Arc<Shared>,
+    pub(super) named_rights: NamedRights,
     writer: Writer<Changes>,
 }
 
@@ -62,7 +64,7 @@ impl Directory {
         let writer =
             Writer::start("identity", &SCHEMA, CHANGES_WAITING_MAX, move |queue| run(changes, &queue))
                 .map_err(|error| StoreOpenError::io(&SCHEMA, &folder, error))?;
-        Ok(Arc::new(Self { shared, writer }))
+        Ok(Arc::new(Self { shared, named_rights: NamedRights::default(), writer }))
     }
 
     /// Makes a change on the directory's thread. When the future resolves, the change is durable and in force on every core.

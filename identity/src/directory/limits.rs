@@ -17,6 +17,11 @@ pub const POLICIES_PER_ACCOUNT_MAX: usize = 10_000;
 pub const RESOURCES_PER_ACCOUNT_MAX: usize = 100_000;
 /// Different `source_ip` lists in the policies of an account. A decision looks at each of them.
 pub const SOURCE_LISTS_PER_ACCOUNT_MAX: usize = 100;
+/// Resources in the policies of a person, who has no account: one policy with all resources that it can have. An executor
+/// compiles them after a change, in about a millisecond.
+pub(super) const NAMED_RESOURCES_MAX: usize = 10_000;
+/// Resources in the compiled rights of people that are kept. Beyond it, all are forgotten and compiled when they are needed.
+pub(super) const NAMED_RESOURCES_CACHED_MAX: usize = 100_000;
 /// Resources in all policies. Each takes about 100 bytes of memory, or a kilobyte with the longest keys.
 pub const RESOURCES_MAX: usize = 1_000_000;
 /// Resources in the policies of each account, summed over all accounts. Accounts with the same policies share their compiled

@@ -12,6 +12,7 @@ mod handle;
 mod limits;
 mod lookup;
 mod maintenance;
+mod named_rights;
 mod record;
 mod rights_cache;
 mod seal;
@@ -34,6 +35,7 @@ pub use limits::{
     TEMPORARY_PER_ACCOUNT_MAX, TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 pub use lookup::ExecutorCredentials;
+pub use named_rights::UnusablePolicies;
 pub use secret::Secret;
 pub use view::{
     Account, AccountAccess, AttachedPolicy, CredentialInfo, CredentialStatus, ManagementToken, NewCredential,

@@ -90,7 +90,7 @@ impl TokenState {
 /// The contents of the directory.
 ///
 /// Invariants: every credential and binding has its account, and every binding has its policy. Account names, access keys and
-/// token hashes are unique. `rights` of an account are its compiled policies.
+/// token hashes are unique. `rights` of an account are its compiled policies. `policy_names` has every policy under its name.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) accounts: BTreeMap<AccountId, AccountState>,
@@ -99,6 +99,8 @@ pub(super) struct State {
     account_names: HashMap<Arc<str>, AccountId>,
     access_keys: HashMap<Arc<str>, (AccountId, CredentialId)>,
     token_hashes: HashMap<TokenHash, TokenId>,
+    /// Names of policies are not unique.
+    policy_names: HashMap<Box<str>, BTreeSet<PolicyId>>,
     /// Resources in all policies.
     resources: usize,
     /// Resources in the policies of each account, summed over all accounts.
@@ -150,6 +152,7 @@ impl State {
 
     pub(super) fn add_policy(&mut self, id: PolicyId, policy: PolicyState) {
         self.resources += policy.resources;
+        self.policy_names.entry(policy.policy.name.as_str().into()).or_default().insert(id);
         let replaced = self.policies.insert(id, policy);
         assert!(replaced.is_none(), "the id of a new policy is not in use");
     }
@@ -158,11 +161,28 @@ impl State {
     pub(super) fn replace_policy(&mut self, id: PolicyId, policy: Arc<Policy>) {
         let Some(found) = self.policies.get_mut(&id) else { return };
         let (before, after) = (found.resources, policy.pattern_count());
-        found.policy = policy;
+        let replaced = std::mem::replace(&mut found.policy, Arc::clone(&policy));
         found.resources = after;
         self.resources = self.resources - before + after;
         let accounts = found.attached_to.len();
         self.attached_resources = self.attached_resources - before * accounts + after * accounts;
+        self.forget_policy_name(&replaced.name, id);
+        self.policy_names.entry(policy.name.as_str().into()).or_default().insert(id);
+    }
+
+    fn forget_policy_name(&mut self, name: &str, id: PolicyId) {
+        if let Some(named) = self.policy_names.get_mut(name) {
+            named.remove(&id);
+            if named.is_empty() {
+                self.policy_names.remove(name);
+            }
+        }
+    }
+
+    /// Returns the policies with this name.
+    pub(super) fn policies_named(&self, name: &str) -> impl Iterator<Item = (PolicyId, &PolicyState)> {
+        let named = self.policy_names.get(name).into_iter().flatten();
+        named.filter_map(|id| Some((*id, self.policies.get(id)?)))
     }
 
     /// Removes a policy that is not attached to any account, if it exists.
@@ -170,6 +190,7 @@ impl State {
         if let Some(policy) = self.policies.remove(&id) {
             assert!(policy.attached_to.is_empty(), "an attached policy cannot be deleted");
             self.resources -= policy.resources;
+            self.forget_policy_name(&policy.policy.name, id);
         }
     }
 
