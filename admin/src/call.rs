@@ -18,10 +18,13 @@ use crate::access::{AuditContext, Caller, NO_SESSION, ReadAudit};
 use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::limits::BODY_BYTES_MAX;
+use crate::operation::MemberAccess;
 use crate::request::body::{parse_json, read_body};
 use crate::request::names::{bucket_name, object_key, version_name};
 use crate::request::path::Segments;
 use crate::request::query::Parameters;
+
+mod members;
 
 /// The body of a route that takes none.
 #[derive(Deserialize)]
@@ -40,6 +43,8 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) head: &'a RequestHead,
     /// Values of the variable segments of the path.
     pub(crate) segments: Segments<'a>,
+    /// What members need for the operation.
+    pub(crate) member_access: Option<MemberAccess>,
     /// `None` in tests without a connection.
     pub(crate) body: Option<&'a mut RequestBody<'b>>,
 }
@@ -217,16 +222,18 @@ impl Call<'_, '_> {
     }
 
     /// Checks before a change is made, and after a wait, that the caller's token or session is still valid. Reading a body or
-    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end.
+    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end, and a member may
+    /// lose rights.
     ///
     /// # Errors
-    /// `UNAUTHENTICATED`.
+    /// `UNAUTHENTICATED`; of members also `FORBIDDEN`.
     pub(crate) fn authenticate_again(&self) -> Result<(), AdminError> {
         let Some(Caller { token, .. }) = self.caller else { return Ok(()) };
         let directory = self.context.directory();
         if let Some(sessions) = &self.context.sessions {
             let is_active = sessions.is_active(self.head, directory);
-            return is_active.then_some(()).ok_or(AdminError::NoSession(NO_SESSION));
+            is_active.then_some(()).ok_or(AdminError::NoSession(NO_SESSION))?;
+            return self.authorize_member();
         }
         match token {
             Some(token) if !self.directory()?.is_token_valid(*token) => Err(AdminError::Unauthenticated),

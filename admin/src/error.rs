@@ -50,6 +50,8 @@ error_table! {
         if *is_configured { NOT_SCRAPER } else { NO_SCRAPER };
     /// The caller's role may not call the operation.
     Forbidden => S::FORBIDDEN, "FORBIDDEN", "the role of this credential does not allow this operation";
+    /// A member may not do this: what is missing.
+    MissingRight(message: String) => S::FORBIDDEN, "FORBIDDEN", message;
     /// A browser added its stored root credential to a request from another site's page.
     CrossSite => S::FORBIDDEN, "FORBIDDEN",
         "a page of another site sent this request with the stored root credential; pages must send a management token";

@@ -1,6 +1,8 @@
 //! Description of one operation of the API: its method, path, permission and name.
 
-use cairn_identity::Role;
+use cairn_engine::WriteCondition;
+use cairn_identity::policy::Action;
+use cairn_identity::{Role, Standing};
 use cairn_observe::AuditKind;
 use http::Method;
 
@@ -24,6 +26,63 @@ impl Access {
     }
 }
 
+/// What a member needs for an operation: a person without a role, whose policies decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MemberAccess {
+    /// Nothing: it is about the own session.
+    Session,
+    /// Nothing: the answer has only buckets on which the policies allow something.
+    OwnBuckets,
+    /// This action on the bucket of the path.
+    Bucket(Action),
+    /// This action on the object of the path.
+    Object(Action),
+    /// This action on an object that the path does not name. The handler asks `Call::authorize_object`.
+    Upload(Action),
+}
+
+/// How far a change is allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(crate) enum Permission {
+    /// Without a restriction.
+    Full,
+    /// An object may be written if its key has no current object. The commit decides.
+    IfAbsent,
+}
+
+impl Permission {
+    /// Restricts the condition of a write to what is allowed.
+    pub(crate) fn restrict(self, condition: WriteCondition) -> WriteCondition {
+        WriteCondition { must_be_absent: self == Self::IfAbsent, ..condition }
+    }
+}
+
+/// The only operations that are open to members, with the actions that the S3 API asks for. Every other one, and every new one,
+/// is closed to them.
+pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 17] = {
+    use MemberAccess::{Bucket, Object, OwnBuckets, Session, Upload};
+    [
+        ("get_session", Session),
+        ("list_console_sessions", Session),
+        ("end_own_sessions", Session),
+        ("end_session_by_id", Session),
+        ("list_buckets", OwnBuckets),
+        ("get_bucket", Bucket(Action::ListBucket)),
+        ("list_objects", Bucket(Action::ListBucket)),
+        ("get_object", Object(Action::GetObject)),
+        ("download_object", Object(Action::GetObject)),
+        ("preview_object", Object(Action::GetObject)),
+        ("upload_object", Object(Action::PutObject)),
+        ("delete_object", Object(Action::DeleteObject)),
+        ("begin_browser_upload", Upload(Action::PutObject)),
+        ("get_browser_upload", Upload(Action::GetObject)),
+        ("upload_browser_part", Upload(Action::PutObject)),
+        ("complete_browser_upload", Upload(Action::PutObject)),
+        ("abort_browser_upload", Upload(Action::DeleteObject)),
+    ]
+};
+
 /// One operation of the API.
 #[derive(Debug)]
 pub(crate) struct Operation {
@@ -39,6 +98,19 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
+    /// Returns whether a caller with this standing may call the operation. The policies of members are asked later.
+    pub(crate) fn admits(&self, standing: &Standing) -> bool {
+        match standing {
+            Standing::Role(role) => self.access.admits(*role),
+            Standing::Member(_) => self.members().is_some(),
+        }
+    }
+
+    /// Returns what members need for the operation; `None` if it is closed to them.
+    pub(crate) fn members(&self) -> Option<MemberAccess> {
+        MEMBER_OPERATIONS.iter().find(|(name, _)| *name == self.name).map(|(_, access)| *access)
+    }
+
     /// Returns whether calls are always recorded.
     pub(crate) fn is_recorded(&self) -> bool {
         self.recorded_as.is_some_and(|kind| kind != AuditKind::Read)

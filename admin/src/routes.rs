@@ -512,6 +512,7 @@ pub(crate) fn find<'p>(surface: Surface, method: &Method, path: &'p str) -> Matc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::MEMBER_OPERATIONS;
     use serde_json::{Map, Value};
 
     fn operations() -> impl Iterator<Item = &'static Operation> {
@@ -545,6 +546,15 @@ mod tests {
             // What changes nothing is not recorded, and what is recorded may disclose a secret.
             let may_change = operation.access.admits(Role::Auditor) && operation.is_recorded();
             assert!(!may_change, "{}", operation.name);
+        }
+    }
+
+    #[test]
+    fn what_is_open_to_members_exists_and_has_a_caller() {
+        for (name, _) in MEMBER_OPERATIONS {
+            let routes = Surface::Console.routes().filter(|route| route.operation.name == name);
+            let access: Vec<_> = routes.map(|route| route.operation.access).collect();
+            assert!(matches!(access[..], [Access::Roles(_)]), "{name}: {access:?}");
         }
     }
 

@@ -98,24 +98,49 @@ impl AdminService {
         let caller = authenticated.as_ref().ok().and_then(Option::as_ref);
         *principal = caller.map(|caller| caller.principal.as_str().into());
         let audit = AuditContext { operation: route.operation.name, segments, caller, request_id, client };
-        let call = Call { context: &self.context, caller, audit: &audit, head, segments, body };
+        let member_access = route.operation.members();
+        let call =
+            Call { context: &self.context, caller, audit: &audit, head, segments, member_access, body };
         let refusal = match (&authenticated, caller) {
             (Err(error @ (AdminError::Unauthenticated | AdminError::NotScraper(_))), _) if has_credential => {
                 self.throttle_failure(head, client, error).await
             }
             (Err(error), _) => error.clone(),
-            (Ok(_), Some(caller)) if !route.operation.access.admits(caller.role) => AdminError::Forbidden,
+            (Ok(_), Some(caller)) if !route.operation.admits(&caller.standing) => AdminError::Forbidden,
             (Ok(_), Some(Caller { authentication: AuthenticationKind::Basic, .. }))
                 if route.operation.method != Method::GET && is_cross_site(head) =>
             {
                 AdminError::CrossSite
             }
-            (Ok(_), _) => return self.run_handler(route, call).await,
+            (Ok(_), _) => match call.authorize_member() {
+                Ok(()) => return self.run_admitted(route, call).await,
+                Err(refusal @ (AdminError::MissingRight(_) | AdminError::Forbidden)) => refusal,
+                Err(error) => return Err(error),
+            },
         };
         if let Some(log) = self.context.audit() {
-            audit.record_refusal(log, has_credential);
+            match &refusal {
+                AdminError::MissingRight(message) => audit.record_denial(log, message),
+                _ => audit.record_refusal(log, has_credential),
+            }
         }
         Err(refusal)
+    }
+
+    /// Runs the handler. A member may turn out to lack a right: the body names the object, or its policies have changed meanwhile.
+    async fn run_admitted(&self, route: &Route, call: Call<'_, '_>) -> Result<Reply, AdminError> {
+        let (audit, hidden) = (call.audit, call.hiding_missing());
+        let error = match self.run_handler(route, call).await {
+            Ok(reply) => return Ok(reply),
+            Err(error) => error,
+        };
+        if let (AdminError::MissingRight(message), Some(log)) = (&error, self.context.audit()) {
+            audit.record_denial(log, message);
+        }
+        Err(match (error, hidden) {
+            (AdminError::ObjectNotFound | AdminError::VersionNotFound, Some(hidden)) => hidden,
+            (error, _) => error,
+        })
     }
 
     /// Authenticates the caller. Returns `None` for operations without a caller: public ones and the scrape.

@@ -6,7 +6,7 @@ import { fill, h } from "./lib/dom.js";
 import { describe } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
 import { draw, drawWith, place } from "./lib/navigation.js";
-import { returnToPlace, session, setSession } from "./lib/session.js";
+import { isMember, returnToPlace, session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
 import { show as showOverview } from "./views/overview.js";
@@ -25,6 +25,7 @@ const VIEWS = new Set([
   "deleted",
   "import",
   "lifecycle",
+  "member",
   "object",
   "overview",
   "policies",
@@ -69,7 +70,9 @@ function route() {
     return route();
   }
   const name = VIEWS.has(view) ? view : "overview";
-  return { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
+  const found = { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
+  if (!isMember() || name === "sessions") return found;
+  return { ...found, name: "member", parts: ["bucket", "object"].includes(name) ? found.parts : [] };
 }
 
 const main = h("main", { id: "main" });
@@ -288,6 +291,7 @@ async function start() {
   fill(document.body, skip, h("div", { class: "shell" }, side, topBar, main, bottomBar), notices());
   await draw();
   setTimeout(() => {
+    if (isMember()) return;
     loadViews();
     readCapacity();
     readCounts();

@@ -1,6 +1,6 @@
 //! The person who signed in: subject, name and role from the claims of the provider.
 
-use cairn_identity::Role;
+use cairn_identity::Standing;
 use serde_json::Value;
 
 use crate::error::SignInError;
@@ -9,15 +9,15 @@ use crate::settings::OpenIdSettings;
 use crate::text::harmless;
 use crate::token::Claims;
 
-/// A person whom the provider has identified, with a role.
+/// A person whom the provider has identified, with a role or with policies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Person {
     /// What identifies the person at this issuer. It never changes, and is never given to another.
     pub subject: String,
     /// The name that is shown. People may have equal ones.
     pub name: String,
-    /// The role that the claims give.
-    pub role: Role,
+    /// What the claims give.
+    pub standing: Standing,
 }
 
 /// Returns the value of a claim: by its name, or by a JSON pointer that begins with a slash.
@@ -55,8 +55,8 @@ impl Person {
             _ => false,
         };
         let (shown, provider) = (&settings.role_claim, &settings.name);
-        match (settings.roles.role_of(has), values) {
-            (Some(role), _) => Ok(Self { subject: subject.to_owned(), name, role }),
+        match (settings.roles.standing_of(has), values) {
+            (Some(standing), _) => Ok(Self { subject: subject.to_owned(), name, standing }),
             (None, Some(_)) => Err(SignInError::Refused(format!(
                 "no value of the claim \"{shown}\" gives {name} a role here; ask an administrator"
             ))),
@@ -71,6 +71,7 @@ impl Person {
 mod tests {
     use super::*;
     use crate::settings::RoleValues;
+    use cairn_identity::Role;
     use cairn_trust::Authorities;
     use serde_json::json;
 
@@ -79,6 +80,9 @@ mod tests {
             system_admins: vec!["admins".to_owned()],
             storage_admins: vec!["ops".to_owned(), "cn=ops,dc=example".to_owned()],
             auditors: vec!["audit".to_owned()],
+            members: [("team", "write"), ("team", "read"), ("readers", "read"), ("other", "x")]
+                .map(|(value, policy)| (value.to_owned(), policy.to_owned()))
+                .into(),
         };
         OpenIdSettings {
             name: "Example".to_owned(),
@@ -110,9 +114,25 @@ mod tests {
             (json!({"admins": true}), None),
             (json!(null), None),
         ] {
-            let found = person("groups", json!({"sub": "1", "groups": values})).map(|person| person.role);
-            assert_eq!(found.ok(), role, "{values}");
+            let found = person("groups", json!({"sub": "1", "groups": values})).map(|person| person.standing);
+            assert_eq!(found.ok(), role.map(Standing::Role), "{values}");
         }
+    }
+
+    #[test]
+    fn members_have_the_policies_of_all_their_values_and_a_role_comes_first() {
+        for (values, policies) in [
+            (json!(["team"]), &["read", "write"][..]),
+            (json!("readers"), &["read"]),
+            (json!(["readers", "team", "unknown"]), &["read", "write"]),
+        ] {
+            let found = person("groups", json!({"sub": "1", "groups": values})).expect("a member").standing;
+            let Standing::Member(named) = found else { panic!("{values} gives no role") };
+            assert_eq!(*named, *policies, "{values}");
+        }
+        let both = person("groups", json!({"sub": "1", "groups": ["team", "audit"]})).expect("a role");
+        assert_eq!(both.standing, Standing::Role(Role::Auditor));
+        assert!(person("groups", json!({"sub": "1", "groups": ["Team", "team=read", "read", ""]})).is_err());
     }
 
     #[test]
@@ -127,7 +147,8 @@ mod tests {
             ("/realm_access/roles/0", Some(Role::SystemAdmin)),
             ("/", None),
         ] {
-            assert_eq!(person(claim, claims.clone()).map(|person| person.role).ok(), role, "{claim}");
+            let found = person(claim, claims.clone()).map(|person| person.standing);
+            assert_eq!(found.ok(), role.map(Standing::Role), "{claim}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! The settings of sign-ins.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use cairn_identity::Role;
+use cairn_identity::{Role, Standing};
 use cairn_trust::Authorities;
 use zeroize::Zeroizing;
 
@@ -21,7 +22,7 @@ pub struct OpenIdSettings {
     pub scopes: String,
     /// The claim with the values that give a role: a name, or a JSON pointer (RFC 6901), which begins with a slash.
     pub role_claim: String,
-    /// The values that give each role.
+    /// What the values give.
     pub roles: RoleValues,
     /// The claim with the name of a person.
     pub name_claim: String,
@@ -31,7 +32,7 @@ pub struct OpenIdSettings {
     pub authorities: Authorities,
 }
 
-/// The values of the role claim that give each role.
+/// The values of the role claim that give each role, or policies.
 #[derive(Clone, Default, Debug)]
 pub struct RoleValues {
     /// Those of system administrators.
@@ -40,17 +41,25 @@ pub struct RoleValues {
     pub storage_admins: Vec<String>,
     /// Those of auditors.
     pub auditors: Vec<String>,
+    /// Those of members, each with the name of a policy. A value may be in several.
+    pub members: Vec<(String, String)>,
 }
 
 impl RoleValues {
-    /// Returns the role that a value gives. The role with most rights comes first.
-    pub(crate) fn role_of(&self, has: impl Fn(&str) -> bool) -> Option<Role> {
+    /// Returns what the values of a person give: the role with most rights, or else all policies of its values.
+    pub(crate) fn standing_of(&self, has: impl Fn(&str) -> bool) -> Option<Standing> {
         let rows = [
             (Role::SystemAdmin, &self.system_admins),
             (Role::StorageAdmin, &self.storage_admins),
             (Role::Auditor, &self.auditors),
         ];
-        rows.into_iter().find(|(_, values)| values.iter().any(|value| has(value))).map(|(role, _)| role)
+        let role = rows.into_iter().find(|(_, values)| values.iter().any(|value| has(value)));
+        if let Some((role, _)) = role {
+            return Some(Standing::Role(role));
+        }
+        let own = self.members.iter().filter(|(value, _)| has(value));
+        let policies: BTreeSet<_> = own.map(|(_, policy)| policy.clone()).collect();
+        (!policies.is_empty()).then(|| Standing::Member(policies.into_iter().collect()))
     }
 }
 

@@ -493,6 +493,12 @@ fn sign_in_for_people_is_off_unless_it_is_complete() {
     let openid = settings.console.openid.unwrap();
     assert_eq!(openid.roles.system_admins, ["cn=admins,dc=example"]);
     assert_eq!(openid.client_secret.as_ref().map(|secret| secret.as_str()), Some("hidden-secret"));
+    assert_eq!(openid.roles.members, []);
+    let without_roles =
+        [&OPENID[..3], &[("SERVICE_CONSOLE_OPENID_MEMBERS", "team = read all,cn=ops=write,team=write")]];
+    let openid = load(&production(&without_roles.concat())).unwrap().console.openid.unwrap();
+    let members: Vec<_> = openid.roles.members.iter().map(|(value, policy)| (&**value, &**policy)).collect();
+    assert_eq!(members, [("team", "read all"), ("cn=ops", "write"), ("team", "write")]);
 
     for (name, _) in OPENID {
         let without: Vec<_> = OPENID.into_iter().filter(|(other, _)| *other != name).collect();
@@ -510,6 +516,11 @@ fn sign_in_for_people_is_off_unless_it_is_complete() {
         ("CONSOLE_URL", "https://console.example", "SERVICE_CONSOLE_HOSTS"),
         ("SCOPES", "profile", "openid"),
         ("SYSTEM_ADMINS", "readers", "SERVICE_CONSOLE_OPENID_AUDITORS contain the same value"),
+        ("MEMBERS", "team=a,readers=b", "SERVICE_CONSOLE_OPENID_MEMBERS contain the same value"),
+        ("MEMBERS", "team", "team = readers"),
+        ("MEMBERS", "team=", "team = readers"),
+        ("MEMBERS", "=policy", "team = readers"),
+        ("MEMBERS", "team=pol\u{ef}cy", "team = readers"),
         ("CA_FILE", "/nowhere", "cannot be read"),
         ("CA_FILE", other.to_str().unwrap(), "contains no certificate"),
         ("NAME", &"x".repeat(65), "at most 64 bytes"),

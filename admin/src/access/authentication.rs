@@ -12,8 +12,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_http1::RequestHead;
-use cairn_identity::Role;
 use cairn_identity::directory::{Directory, TokenId};
+use cairn_identity::{Role, Standing};
 use cairn_openid::Person;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -41,7 +41,7 @@ impl AuthenticationKind {
 /// An authenticated caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Caller {
-    pub(crate) role: Role,
+    pub(crate) standing: Standing,
     /// Name in the audit trail.
     pub(crate) principal: String,
     /// The management token that was used. The names of tokens are not unique.
@@ -55,7 +55,7 @@ impl Caller {
     /// Returns the caller that a person is.
     pub(crate) fn of_person(person: &Person) -> Self {
         Self {
-            role: person.role,
+            standing: person.standing.clone(),
             principal: format!("person:{}", person.name),
             token: None,
             subject: Some(person.subject.as_str().into()),
@@ -142,7 +142,7 @@ impl ManagementCredentials {
         let name_is_right = matches_secret(access_key.as_bytes(), &self.root_access_key);
         let secret_is_right = matches_secret(secret_key.as_bytes(), &self.root_secret_key);
         let caller = Caller {
-            role: Role::SystemAdmin,
+            standing: Standing::Role(Role::SystemAdmin),
             principal: ROOT_PRINCIPAL.to_owned(),
             token: None,
             subject: None,
@@ -161,7 +161,7 @@ impl ManagementCredentials {
 
     fn by_token(&self, token: &str) -> Option<Caller> {
         let caller = Caller {
-            role: Role::SystemAdmin,
+            standing: Standing::Role(Role::SystemAdmin),
             principal: SYSTEM_PRINCIPAL.to_owned(),
             token: None,
             subject: None,
@@ -200,7 +200,7 @@ pub(crate) fn is_cross_site(head: &RequestHead) -> bool {
 fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
     let found = directory.find_token(token)?;
     Some(Caller {
-        role: found.role,
+        standing: Standing::Role(found.role),
         principal: format!("token:{}", found.name),
         token: Some(found.id),
         subject: None,

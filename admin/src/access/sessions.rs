@@ -305,7 +305,7 @@ impl Session {
 
 /// Returns whether a caller may see and end the sessions of another.
 fn may_manage(caller: &Caller, other: &Caller) -> bool {
-    caller.identity() == other.identity() || caller.role == Role::SystemAdmin
+    caller.identity() == other.identity() || caller.standing.role() == Some(Role::SystemAdmin)
 }
 
 /// Ends a session if there is no room for another one of the caller.
@@ -369,6 +369,7 @@ mod tests {
     use super::*;
     use crate::access::AuthenticationKind;
     use cairn_http1::{HeadLimits, parse_head};
+    use cairn_identity::Standing;
 
     const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -380,7 +381,7 @@ mod tests {
 
     fn caller() -> Caller {
         Caller {
-            role: Role::Auditor,
+            standing: Standing::Role(Role::Auditor),
             principal: "root".to_owned(),
             token: None,
             subject: None,
@@ -460,7 +461,11 @@ mod tests {
     #[test]
     fn callers_see_and_end_their_own_sessions_and_administrators_all() {
         let sessions = sessions(false, 60);
-        let named = |name: &str, role| Caller { principal: name.to_owned(), role, ..caller() };
+        let named = |name: &str, role| Caller {
+            principal: name.to_owned(),
+            standing: Standing::Role(role),
+            ..caller()
+        };
         let (auditor, other) = (named("token:a", Role::Auditor), named("token:b", Role::StorageAdmin));
         let admin = named("system", Role::SystemAdmin);
         let [of_auditor, of_other, of_admin] =

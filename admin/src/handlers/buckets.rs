@@ -7,7 +7,9 @@ use cairn_api::{
     SetQuota, SetVersioning, VersioningState,
 };
 use cairn_engine::{Bucket, BucketChange, BucketSettings, Cause, EngineError, Quota, Versioning};
+use cairn_http1::iso8601_millis;
 use http::StatusCode;
+use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -59,9 +61,30 @@ fn bucket_body(bucket: &Bucket) -> cairn_api::Bucket {
     }
 }
 
-/// `GET /api/v1/buckets`.
+/// A bucket in the list of a member, who may not know its settings and its use.
+#[derive(Serialize)]
+struct OwnBucket<'b> {
+    name: &'b str,
+    created_at: String,
+}
+
+#[derive(Serialize)]
+struct OwnBuckets<'b> {
+    buckets: Vec<OwnBucket<'b>>,
+}
+
+/// `GET /api/v1/buckets`. Members see those on which their policies allow something, as in the list of the S3 API.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
+    if let Some(rights) = call.member_rights()? {
+        let (all, client) = (call.store()?.buckets(), Some(call.audit.client));
+        let own = all.iter().filter(|bucket| rights.allows_something_on(bucket.name.as_str(), client));
+        let own = own.map(|bucket| OwnBucket {
+            name: bucket.name.as_str(),
+            created_at: iso8601_millis(bucket.created_at.0),
+        });
+        return Reply::json(StatusCode::OK, &OwnBuckets { buckets: own.collect() });
+    }
     let buckets = call.store()?.buckets().iter().map(|bucket| bucket_body(bucket)).collect();
     Reply::json(StatusCode::OK, &BucketList { buckets })
 }

@@ -79,7 +79,7 @@ pub(crate) async fn session(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let caller = call.caller()?;
     let session = Session {
-        role: caller.role.name().into(),
+        role: caller.standing.name().into(),
         principal: caller.principal.clone(),
         authentication: caller.authentication.name().into(),
     };

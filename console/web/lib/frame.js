@@ -4,19 +4,20 @@ import { api } from "./api.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { attention, counts, draw, go, place, setCount } from "./navigation.js";
-import { mayAdminister, mayOversee, session } from "./session.js";
+import { isMember, mayAdminister, mayOversee, session } from "./session.js";
 import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./text.js";
 import { avatar, link, select, shortName } from "./ui.js";
 
 const always = () => true;
+const hasRole = () => !isMember();
 // Name in the URL, text, icon, condition.
 const GROUPS = [
   [
     "",
     [
-      ["overview", "Overview", "overview", always],
+      ["overview", "Overview", "overview", hasRole],
       ["buckets", "Buckets", "bucket", always],
-      ["sharing", "Sharing", "link", always],
+      ["sharing", "Sharing", "link", hasRole],
     ],
   ],
   [
@@ -31,17 +32,17 @@ const GROUPS = [
   [
     "Activity",
     [
-      ["activity", "Activity", "pulse", always],
+      ["activity", "Activity", "pulse", hasRole],
       ["refused", "Refused requests", "ban", mayOversee],
-      ["webhooks", "Webhooks", "send", always],
+      ["webhooks", "Webhooks", "send", hasRole],
     ],
   ],
   [
     "Store",
     [
-      ["storage", "Storage", "server", always],
-      ["backups", "Backups", "archive", always],
-      ["import", "Import", "import", always],
+      ["storage", "Storage", "server", hasRole],
+      ["backups", "Backups", "archive", hasRole],
+      ["import", "Import", "import", hasRole],
     ],
   ],
 ];
@@ -55,6 +56,7 @@ const ENTRIES = {
   connect: "accounts",
   deleted: "buckets",
   lifecycle: "buckets",
+  member: "buckets",
   object: "buckets",
   policy: "policies",
   public: "sharing",
@@ -62,6 +64,7 @@ const ENTRIES = {
 };
 const ROLES = {
   auditor: () => t("Auditor"),
+  member: () => t("Member"),
   storage_admin: () => t("Storage administrator"),
   system_admin: () => t("System administrator"),
 };
@@ -254,7 +257,7 @@ export function drawFrame(isMenuOpen = false) {
     ),
     opener(t("Account and settings"), own()),
   );
-  const short = GROUPS.flatMap(([, entries]) => entries).filter(([name]) => ON_PHONES.includes(name));
+  const short = GROUPS.flatMap(([, entries]) => entries).filter((one) => ON_PHONES.includes(one[0]) && mayOpen(one));
   fill(
     bottomBar,
     short.map(([name, text, sign]) =>
@@ -279,6 +282,7 @@ let known = null;
 
 /** Shows the space that Cairn, others and nobody uses, and the number of buckets. */
 export async function readCapacity() {
+  if (isMember()) return;
   try {
     const [{ capacity_bytes: capacity, available_bytes: free }, { physical_bytes: own, buckets }] = await Promise.all([
       api.get("/api/v1/storage/status", {}, { isLogin: true }),
@@ -322,6 +326,7 @@ function drawCapacity() {
 
 /** Reads the numbers of applications and links for the rail. */
 export async function readCounts() {
+  if (isMember()) return;
   if (mayOversee()) {
     const found = await api.get("/api/v1/service-accounts", {}, { isLogin: true }).catch(() => null);
     const number = found?.service_accounts.length ?? 0;

@@ -8,6 +8,8 @@ export function setSession(value) {
   session = value;
 }
 
+/** Returns whether the person has no role, but object rights through policies. */
+export const isMember = () => session?.role === "member";
 /** Returns whether the role may change stored data. */
 export const mayStore = () => session?.role === "system_admin" || session?.role === "storage_admin";
 /** Returns whether the role may change accounts, policies, tokens and webhooks. */

@@ -517,6 +517,7 @@ export const words = {
   "May it …": "Darf es …",
   "may no longer {action}: {where}": "darf nicht mehr {action}: {where}",
   "may {action}: {where}": "darf {action}: {where}",
+  "Member": "Mitglied",
   "Metadata": "Metadaten",
   "Metadata are being copied": "Metadaten werden kopiert",
   "Metadata copied": "Metadaten kopiert",

@@ -246,6 +246,9 @@ keys! {
      "Values of the claim that make a person a storage administrator.";
     OPENID_AUDITORS: "console.openid.auditors", None, Kind::Texts, Some(""),
      "Values of the claim that make a person an auditor.";
+    OPENID_MEMBERS: "console.openid.members", None, Kind::Texts, Some(""),
+     "Values of the claim that give a person without a role object rights through policies: entries `value = policy name`, of \
+     which the last `=` counts. A value may be in several entries. See docs/console.md.";
     OPENID_NAME_CLAIM: "console.openid.name_claim", None, Kind::Text { bytes_max: 256 }, Some("preferred_username"),
      "The claim with the name of a person, as sessions, the audit trail and shares show it. Without this claim, `email`, or else \
      the subject.";

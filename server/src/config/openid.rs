@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use cairn_identity::policy::validate_name;
 use cairn_openid::{OpenIdSettings, RoleValues};
 use cairn_trust::{Authorities, UnusablePem};
 
@@ -14,7 +15,7 @@ use super::value::{HTTPS, Value};
 use crate::small_file::{self, SmallFileError};
 
 /// Keys that have no effect without an issuer.
-const OTHERS: [&Key; 11] = [
+const OTHERS: [&Key; 12] = [
     &keys::OPENID_NAME,
     &keys::OPENID_CLIENT_ID,
     &keys::OPENID_CLIENT_SECRET,
@@ -24,6 +25,7 @@ const OTHERS: [&Key; 11] = [
     &keys::OPENID_SYSTEM_ADMINS,
     &keys::OPENID_STORAGE_ADMINS,
     &keys::OPENID_AUDITORS,
+    &keys::OPENID_MEMBERS,
     &keys::OPENID_NAME_CLAIM,
     &keys::OPENID_CA_FILE,
 ];
@@ -158,11 +160,18 @@ impl Reader<'_> {
         Some(scopes.join(" "))
     }
 
-    /// Reads which values give which role. A value gives one role, and at least one role can be had.
+    /// Reads which values give which role, and which policies. A value gives either, and somebody can sign in.
     fn roles(&mut self) -> Option<RoleValues> {
         let all = [&keys::OPENID_SYSTEM_ADMINS, &keys::OPENID_STORAGE_ADMINS, &keys::OPENID_AUDITORS];
         let [system_admins, storage_admins, auditors] = all.map(|key| self.list(key));
-        let lists = [system_admins?, storage_admins?, auditors?];
+        let members = self.members()?;
+        let all = [all[0], all[1], all[2], &keys::OPENID_MEMBERS];
+        let lists = [
+            system_admins?,
+            storage_admins?,
+            auditors?,
+            members.iter().map(|(value, _)| value.clone()).collect(),
+        ];
         for (index, list) in lists.iter().enumerate() {
             for (other, earlier) in lists.iter().enumerate().take(index) {
                 if list.iter().any(|value| earlier.contains(value)) {
@@ -175,8 +184,28 @@ impl Reader<'_> {
             let names = all.map(Key::variable).join(", ");
             return self.inconsistent(format!("nobody could sign in: set one of {names}"));
         }
-        let [system_admins, storage_admins, auditors] = lists;
-        Some(RoleValues { system_admins, storage_admins, auditors })
+        let [system_admins, storage_admins, auditors, _] = lists;
+        Some(RoleValues { system_admins, storage_admins, auditors, members })
+    }
+
+    /// Reads entries `value = policy`. The last `=` counts, because names of groups may have some (LDAP).
+    fn members(&mut self) -> Option<Vec<(String, String)>> {
+        let key = &keys::OPENID_MEMBERS;
+        let pair = |entry: &String| {
+            let (value, policy) = entry.rsplit_once('=')?;
+            let (value, policy) = (value.trim(), policy.trim());
+            let is_valid = !value.is_empty() && validate_name(policy).is_ok();
+            is_valid.then(|| (value.to_owned(), policy.to_owned()))
+        };
+        let entries = self.list(key)?;
+        let members: Option<Vec<_>> = entries.iter().map(pair).collect();
+        if members.is_none() {
+            let expected = "a list of entries such as team = readers, each with a value of the claim and \
+                            the name of a policy";
+            let (name, expected) = (self.values.source(key), expected.to_owned());
+            self.problems.push(Problem::Invalid { name, expected });
+        }
+        members
     }
 
     fn authorities(&mut self) -> Option<Authorities> {

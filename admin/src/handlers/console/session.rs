@@ -54,7 +54,7 @@ fn described(call: &Call<'_, '_>, caller: &Caller, expires_at: Timestamp) -> Res
     let provider = call.context.sign_ins.as_ref().filter(|_| caller.subject.is_some());
     let sign_out_url = provider.and_then(|provider| provider.sign_ins.sign_out_url());
     let body =
-        SessionBody { role: caller.role.name(), principal: &caller.principal, expires_at, sign_out_url };
+        SessionBody { role: caller.standing.name(), principal: &caller.principal, expires_at, sign_out_url };
     Reply::json(StatusCode::OK, &body)
 }
 
@@ -135,7 +135,7 @@ impl<'s> From<&'s ListedSession> for ListedBody<'s> {
         Self {
             id: session.id.to_string(),
             principal: &session.caller.principal,
-            role: session.caller.role.name(),
+            role: session.caller.standing.name(),
             created_at: iso8601_millis(session.created_at.0),
             last_used_at: iso8601_millis(session.last_used_at.0),
             expires_at: iso8601_millis(session.expires_at.0),

@@ -11,6 +11,7 @@ use cairn_engine::{
     Attributes, Bucket, Cause, CompleteUpload, EngineError, NewUpload, PartInfo, PutPart, WriteCondition,
 };
 use cairn_http1::is_field_value;
+use cairn_identity::policy::Action;
 use cairn_model::{ObjectKey, UploadId, u64_of, usize_of};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::objects::{completed, declared_size, receive, write_error};
 use crate::limits::STORED_HEADER_BYTES_MAX;
+use crate::operation::Permission;
 use crate::reply::Reply;
 use crate::request::names::{bucket_name, object_key};
 
@@ -32,12 +34,14 @@ struct Found {
 }
 
 impl Call<'_, '_> {
-    /// Finds the upload of the path.
-    fn browser_upload(&self) -> Result<Found, AdminError> {
+    /// Finds the upload of the path, if the caller may do this to its object.
+    fn browser_upload(&self, action: Action) -> Result<(Found, Permission), AdminError> {
         let upload = BrowserUpload::decode(&self.segment("id")?)?;
-        let bucket = self.store()?.bucket(&bucket_name(&upload.bucket)?).ok_or(AdminError::UploadNotFound)?;
-        let (key, id) = (object_key(&upload.key)?, upload.upload_id()?);
-        Ok(Found { upload, bucket, key, id })
+        let (name, key) = (bucket_name(&upload.bucket)?, object_key(&upload.key)?);
+        let permission = self.authorize_object(action, &name, &key)?;
+        let bucket = self.store()?.bucket(&name).ok_or(AdminError::UploadNotFound)?;
+        let id = upload.upload_id()?;
+        Ok((Found { upload, bucket, key, id }, permission))
     }
 }
 
@@ -80,8 +84,10 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     if size > OBJECT_BYTES_MAX {
         return Err(EngineError::PayloadTooLarge.into());
     }
-    let bucket = call.store()?.bucket(&bucket_name(&request.bucket)?).ok_or(AdminError::BucketNotFound)?;
-    let key = object_key(&request.key)?;
+    let (name, key) = (bucket_name(&request.bucket)?, object_key(&request.key)?);
+    // The completion asks again, and keeps an object if that is all that is allowed.
+    let _ = call.authorize_object(Action::PutObject, &name, &key)?;
+    let bucket = call.store()?.bucket(&name).ok_or(AdminError::BucketNotFound)?;
     let mut attributes = Attributes::default();
     if let Some(content_type) = request.content_type.filter(|text| !text.is_empty()) {
         if content_type.len() > STORED_HEADER_BYTES_MAX || !is_field_value(content_type.as_bytes()) {
@@ -126,7 +132,7 @@ impl From<&PartInfo> for PartBody {
 /// `PUT /uploads/{id}/{number}`: writes a part. A part that is sent again replaces the earlier one.
 pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let found = call.browser_upload()?;
+    let (found, _) = call.browser_upload(Action::PutObject)?;
     let number =
         call.segment("number")?.parse().ok().and_then(|number| Some((number, found.upload.size_of(number)?)));
     let (number, expected) = number.ok_or_else(|| {
@@ -142,6 +148,7 @@ pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError
     let body = call.body.take().ok_or(AdminError::Internal)?;
     let payload = receive(&engine, body, (&found.bucket, &found.key), size, false).await?;
     call.authenticate_again()?;
+    let _ = call.authorize_object(Action::PutObject, &found.bucket.name, &found.key)?;
     let Found { bucket, key, id, .. } = found;
     let part = engine.put_part(PutPart { bucket, key, upload: id, number, payload, checksum: None }).await?;
     Reply::json(StatusCode::OK, &PartBody::from(&part))
@@ -159,7 +166,7 @@ struct Parts<'u> {
 /// `GET /uploads/{id}`: the parts that were uploaded.
 pub(crate) async fn parts(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let found = call.browser_upload()?;
+    let (found, _) = call.browser_upload(Action::GetObject)?;
     let parts = found.parts(&call)?.iter().map(PartBody::from).collect();
     let BrowserUpload { bucket, key, size, .. } = &found.upload;
     let body = Parts { bucket, key, size: *size, part_bytes: found.upload.part_bytes(), parts };
@@ -170,7 +177,7 @@ pub(crate) async fn parts(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn complete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    let found = call.browser_upload()?;
+    let (found, permission) = call.browser_upload(Action::PutObject)?;
     let resource = found.resource();
     let parts = match found.parts(&call) {
         Err(AdminError::UploadNotFound) => {
@@ -194,7 +201,7 @@ pub(crate) async fn complete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
         upload: id,
         parts: parts.iter().map(|part| (part.number, part.md5)).collect(),
         checksums: Vec::new(),
-        condition,
+        condition: permission.restrict(condition),
         origin: call.origin(Cause::Request),
     };
     let engine = Rc::clone(call.engine()?);
@@ -209,7 +216,7 @@ pub(crate) async fn complete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
 pub(crate) async fn abort(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    let found = call.browser_upload()?;
+    let (found, _) = call.browser_upload(Action::DeleteObject)?;
     let origin = call.origin(Cause::Request);
     call.engine()?.abort_upload(&found.bucket, &found.key, found.id, origin).await?;
     Ok(Reply::no_content().resource(found.resource()).detail(format!("upload {}", found.id)))

@@ -14,6 +14,7 @@ use cairn_engine::{
     WriteCondition,
 };
 use cairn_http1::{BodyFraming, RequestHead};
+use cairn_identity::policy::Action;
 use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_net::RequestBody;
 use cairn_transfer::checksum::RunningChecksum;
@@ -53,6 +54,7 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Err(AdminError::invalid("the body does not match Content-MD5"));
     }
     call.authenticate_again()?;
+    let condition = call.authorize_object(Action::PutObject, &bucket.name, &key)?.restrict(condition);
     let etag = payload.etag();
     let (lock, origin) = (ObjectLock::default(), call.origin(Cause::Request));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };

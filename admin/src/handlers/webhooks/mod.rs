@@ -71,7 +71,7 @@ pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 /// So only those who may change the webhook see them.
 fn readable_body(call: &Call<'_, '_>, webhook: &Webhook) -> Result<cairn_api::Webhook, AdminError> {
     let mut body = webhook_body(webhook);
-    if call.caller()?.role != Role::SystemAdmin {
+    if call.caller()?.standing.role() != Some(Role::SystemAdmin) {
         body.target_url = webhook.masked_target().into();
     }
     Ok(body)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cairn_api::HistoryKind;
 use cairn_engine::Tick;
-use cairn_identity::Role;
+use cairn_identity::{Role, Standing};
 use cairn_model::{BucketName, ObjectKey, Timestamp};
 use cairn_observe::{AUDIT_PAGE_EVENTS_MAX, AuditEvent, AuditQuery, AuditResult};
 use cairn_sharing::LinkId;
@@ -22,7 +22,8 @@ const CREATE_EMBED: &str = "create_embed";
 
 /// Returns whether the caller may read the audit trail. Others get a history without it.
 pub(super) fn may_read(call: &Call<'_, '_>) -> bool {
-    call.caller.is_some_and(|caller| matches!(caller.role, Role::SystemAdmin | Role::Auditor))
+    call.caller
+        .is_some_and(|caller| matches!(caller.standing, Standing::Role(Role::SystemAdmin | Role::Auditor)))
 }
 
 /// Adds what the trail says of an object since a time. Returns whether all of it was read.

@@ -1,0 +1,107 @@
+//! Requests of members: people without a role, whose policies decide.
+//!
+//! Nothing is decided here: the compiled rights of the policies decide, as they do about accounts. They are asked before anything is
+//! looked up, so that a refusal reveals nothing about what exists, and again before a change is made.
+
+use std::sync::Arc;
+
+use cairn_http1::query_pairs;
+use cairn_identity::Standing;
+use cairn_identity::policy::{Action, Decision, Resource, Rights};
+use cairn_model::{BucketName, ObjectKey};
+
+use super::Call;
+use crate::error::AdminError;
+use crate::operation::{MemberAccess, Permission};
+
+/// The parameters that members may use. Others name versions or earlier moments, or are not known.
+const PARAMETERS: [&str; 4] = ["prefix", "delimiter", "limit", "continuation_token"];
+
+impl Call<'_, '_> {
+    /// Returns the present rights of a member; `None` if the caller is none.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` if a policy is missing, `NOT_READY`.
+    pub(crate) fn member_rights(&self) -> Result<Option<Arc<Rights>>, AdminError> {
+        let Some(Standing::Member(policies)) = self.caller.map(|caller| &caller.standing) else {
+            return Ok(None);
+        };
+        let rights = self.directory()?.rights_of_named(policies).map_err(|unusable| {
+            let principal = self.caller.map_or("", |caller| &caller.principal);
+            tracing::warn!(target: "service", principal, %unusable, "a person has no rights: see console.openid.members");
+            AdminError::MissingRight(format!("you have no rights here, because {unusable}; ask an administrator"))
+        })?;
+        Ok(Some(rights))
+    }
+
+    /// Checks that a member may make this request. Callers with a role may: their route has admitted them.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, which says what is missing; `INVALID_REQUEST` and `INVALID_BUCKET_NAME` if the path names nothing.
+    pub(crate) fn authorize_member(&self) -> Result<(), AdminError> {
+        let Some(Standing::Member(_)) = self.caller.map(|caller| &caller.standing) else { return Ok(()) };
+        let access = self.member_access.ok_or(AdminError::Forbidden)?;
+        let mut parameters = query_pairs(self.head.query().unwrap_or_default());
+        if !parameters.all(|pair| pair.is_ok_and(|(name, _)| PARAMETERS.contains(&&*name))) {
+            let message =
+                "without a role, you cannot use this parameter: only the present objects are open to you";
+            return Err(AdminError::MissingRight(message.to_owned()));
+        }
+        match access {
+            MemberAccess::Session => Ok(()),
+            MemberAccess::OwnBuckets | MemberAccess::Upload(_) => self.member_rights().map(drop),
+            MemberAccess::Bucket(action) => self.authorize_bucket(action, &self.bucket_name()?),
+            MemberAccess::Object(action) => {
+                self.authorize_object(action, &self.bucket_name()?, &self.key()?).map(|_| ())
+            }
+        }
+    }
+
+    fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {
+        match self.decide(action, Resource::Bucket(bucket.as_str()))? {
+            Decision::Allowed => Ok(()),
+            denied => Err(missing(action, denied)),
+        }
+    }
+
+    /// Checks that a member may do this to an object. Callers with a role may.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, which says what is missing.
+    pub(crate) fn authorize_object(
+        &self,
+        action: Action,
+        bucket: &BucketName,
+        key: &ObjectKey,
+    ) -> Result<Permission, AdminError> {
+        match self.decide(action, Resource::Object(bucket.as_str(), key.as_str()))? {
+            Decision::Allowed => Ok(Permission::Full),
+            Decision::AllowedIfAbsent if action == Action::PutObject => Ok(Permission::IfAbsent),
+            denied => Err(missing(action, denied)),
+        }
+    }
+
+    /// Returns what a member is told in place of a missing object of the path, if it may not list the bucket (AWS: GetObject,
+    /// "Permissions").
+    pub(crate) fn hiding_missing(&self) -> Option<AdminError> {
+        let Some(Standing::Member(_)) = self.caller.map(|caller| &caller.standing) else { return None };
+        let Some(MemberAccess::Object(_)) = self.member_access else { return None };
+        self.authorize_bucket(Action::ListBucket, &self.bucket_name().ok()?).err()
+    }
+
+    fn decide(&self, action: Action, resource: Resource<'_>) -> Result<Decision, AdminError> {
+        let rights = self.member_rights()?;
+        let client = Some(self.audit.client);
+        Ok(rights.map_or(Decision::Allowed, |rights| rights.decide(action, resource, client)))
+    }
+}
+
+/// Says which right is missing. The names are in the path and in the audit record; here they could be a token of a link.
+fn missing(action: Action, decision: Decision) -> AdminError {
+    let on = if action.is_on_buckets() { "bucket" } else { "object" };
+    let why = match decision {
+        Decision::DeniedExplicitly => "a policy denies it",
+        _ => "no policy allows it",
+    };
+    AdminError::MissingRight(format!("you need {action} on this {on}, and {why}"))
+}

@@ -1,0 +1,341 @@
+"""People without a role have object rights through policies: the console shows their buckets, and everything else is closed.
+
+The rights are those of the policies at each request, decided as those of accounts are.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from harness.console import OWN_PAGE, Console, upload_id
+from harness.management import API, expect, expect_refusal
+from harness.openid import Provider, Visitor, settings
+from harness.page import Page, console_browser
+from harness.server import LOOPBACK, Cairn
+from harness.wire import Connection, encode_head
+
+MEMBERS = "team=team reads,team = team writes,letters=drop letters,lost=no such policy"
+OWN, OTHER, BOX = "team-files", "other-files", "letter-box"
+ID = "01890000-0000-7000-8000-000000000000"
+# What is open to members. Everything else that the OpenAPI document has is closed.
+OPEN = {
+    "get_session", "list_buckets", "get_bucket", "list_objects", "get_object", "download_object", "preview_object", "upload_object",
+    "delete_object",
+}
+TEAM_READS = [
+    {"effect": "allow", "actions": ["s3:ListBucket"], "resources": [f"bucket:{OWN}"]},
+    {"effect": "allow", "actions": ["s3:GetObject"], "resources": [f"bucket:{OWN}/*"]},
+    {"effect": "deny", "actions": ["s3:GetObject"], "resources": [f"bucket:{OWN}/secret/*"]},
+]
+TEAM_WRITES = [
+    {"effect": "allow", "actions": ["s3:PutObject", "s3:DeleteObject"], "resources": [f"bucket:{OWN}/in/*"]},
+    {"effect": "allow", "actions": ["s3:PutObject"], "resources": [f"bucket:{OWN}/once/*"], "only_if_absent": True},
+]
+DROPS = [{"effect": "allow", "actions": ["s3:PutObject"], "resources": [f"bucket:{BOX}/*"]}]
+
+
+def create_policy(store: Cairn, name: str, statements: list[dict]) -> str:
+    """Creates a policy that is attached to no account, and returns its path."""
+    made = expect(store.admin.post("/policies", {"name": name, "statements": statements}), 201)
+    return f"/policies/{made.get('policy', made)['id']}"
+
+
+def replace_policy(store: Cairn, path: str, name: str, statements: list[dict]) -> None:
+    """Replaces a policy."""
+    expect(store.admin.put(path, {"name": name, "statements": statements}), 200)
+
+
+@pytest.fixture(scope="module")
+def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterator[Cairn]:
+    """A server with members, their policies, and objects."""
+    provider, store = Provider(run_folder / "openid-members"), make_module_store()
+    provider.consoles.append(store.console)
+    provider.start()
+    store.extra |= settings(provider.issuer, store.console, MEMBERS=MEMBERS)
+    store.start()
+    for bucket in (OWN, OTHER, BOX):
+        store.s3.create_bucket(bucket)
+        for key in ("a.txt", "secret/plan", "in/old", "once/old"):
+            assert store.s3.put(bucket, key, b"content", headers=[("Content-Type", "text/plain")]).status == 200
+    store.policies = {
+        name: create_policy(store, name, statements)
+        for name, statements in (("team reads", TEAM_READS), ("team writes", TEAM_WRITES), ("drop letters", DROPS))
+    }
+    yield store
+    provider.stop()
+
+
+@pytest.fixture(scope="module")
+def mia(served: Cairn) -> Console:
+    """A member, who may list and read one bucket, and write some of it."""
+    visitor = Visitor(served)
+    visitor.sign_in("mia")
+    assert visitor.session() is not None, visitor.failure()
+    return visitor.console
+
+
+def path_of(bucket: str, key: str, kind: str = "object") -> str:
+    """Returns the path of an object."""
+    return f"{API}/buckets/{bucket}/{kind}/{quote(key)}"
+
+
+def denied(response, words: str) -> None:
+    """Asserts a refusal that says which right is missing."""
+    assert words in expect_refusal(response, 403, "FORBIDDEN")
+
+
+def audited(store: Cairn, **filters: str) -> list[dict]:
+    """Returns audit events, the newest first."""
+    return expect(store.admin.get("/audit/events", params=filters), 200)["events"]
+
+
+def test_a_member_sees_the_own_buckets_only(served: Cairn, mia: Console):
+    """Without figures; the bucket itself has them, for those who may list it."""
+    session = expect(mia.get("/session"), 200)
+    assert (session["role"], session["principal"]) == ("member", "person:mia")
+    assert expect(mia.api("/auth/session"), 200)["role"] == "member"
+    (bucket,) = expect(mia.api("/buckets"), 200)["buckets"]
+    assert bucket.keys() == {"name", "created_at"} and bucket["name"] == OWN
+    assert expect(mia.api(f"/buckets/{OWN}"), 200)["usage"]["objects"] >= 4
+    for name in (OTHER, BOX, "no-such-bucket"):
+        denied(mia.api(f"/buckets/{name}"), "you need s3:ListBucket on this bucket, and no policy allows it")
+    page = expect(mia.api(f"/buckets/{OWN}/objects", params={"delimiter": "/", "limit": 10}), 200)
+    assert page["common_prefixes"] == ["in/", "once/", "secret/"] and [one["key"] for one in page["objects"]] == ["a.txt"]
+    denied(mia.api(f"/buckets/{OTHER}/objects"), "s3:ListBucket")
+
+
+def test_objects_are_read_where_policies_allow_it(mia: Console):
+    """A denial wins, and the past is closed."""
+    assert mia.get(path_of(OWN, "a.txt", "object-content")).content == b"content"
+    assert mia.get(path_of(OWN, "a.txt", "object-preview")).content == b"content"
+    assert mia.request("HEAD", path_of(OWN, "a.txt", "object-content")).status_code == 200
+    assert expect(mia.get(path_of(OWN, "a.txt")), 200)["size"] == 7
+    expect_refusal(mia.get(path_of(OWN, "missing")), 404, "OBJECT_NOT_FOUND")
+    for kind in ("object", "object-content", "object-preview"):
+        denied(mia.get(path_of(OWN, "secret/plan", kind)), "you need s3:GetObject on this object, and a policy denies it")
+        denied(mia.get(f"{API}/buckets/{OWN}/{kind}/secret%2Fplan"), "a policy denies it")
+        denied(mia.get(path_of(OTHER, "a.txt", kind)), "no policy allows it")
+        for parameter in ("version_id=null", "at=2026-01-01T00:00:00Z", "Version_id=x", "%76ersion_id=null", "%zz=1"):
+            assert mia.get(f"{path_of(OWN, 'a.txt', kind)}?{parameter}").status_code == 403, parameter
+    denied(mia.api(f"/buckets/{OWN}/objects?at=2026-01-01T00:00:00Z"), "cannot use this parameter")
+
+
+def test_objects_are_written_and_deleted_where_policies_allow_it(served: Cairn, mia: Console):
+    """Also where only new ones may be written. The records name person and role."""
+    assert mia.put(path_of(OWN, "in/new"), b"1").status_code == 201
+    assert mia.put(path_of(OWN, "in/new"), b"2").status_code in (200, 201)
+    assert served.s3.get(OWN, "in/new").body == b"2"
+    assert mia.put(path_of(OWN, "once/new"), b"1").status_code == 201
+    expect_refusal(mia.put(path_of(OWN, "once/new"), b"2"), 412, "PRECONDITION_FAILED")
+    assert served.s3.get(OWN, "once/new").body == b"1"
+    for bucket, key in ((OWN, "a.txt"), (OTHER, "in/new"), (BOX, "in/new")):
+        denied(mia.put(path_of(bucket, key), b"2"), "s3:PutObject")
+        denied(mia.delete(path_of(bucket, key)), "s3:DeleteObject")
+    denied(mia.delete(path_of(OWN, "once/new")), "s3:DeleteObject")
+    assert mia.delete(path_of(OWN, "in/new")).status_code == 204
+    assert served.s3.get(OWN, "in/new").status == 404
+    events = audited(served, principal="person:mia")
+    assert all(event["role"] == "member" and "subject mia" in event["detail"] for event in events)
+    assert {("upload_object", "denied"), ("delete_object", "denied"), ("finish_sign_in", "allowed")} <= {
+        (event["operation"], event["result"]) for event in events
+    }
+
+
+def test_large_files_are_uploaded_where_policies_allow_it(served: Cairn, mia: Console):
+    """Each request is decided by the object that the id names, also by an id that the member has made up."""
+    begin = lambda bucket, key, size=3: mia.post("/uploads", {"bucket": bucket, "key": key, "size": size})
+    upload = f"/uploads/{expect(begin(OWN, 'in/large'), 201)['id']}"
+    expect(mia.put(f"{upload}/1", b"123"), 200)
+    assert [part["number"] for part in expect(mia.get(upload), 200)["parts"]] == [1]
+    expect(mia.post(f"{upload}/complete"), 201)
+    assert served.s3.get(OWN, "in/large").body == b"123"
+    expect(mia.delete(f"/uploads/{expect(begin(OWN, 'in/large'), 201)['id']}"), 204)
+    once = f"/uploads/{expect(begin(OWN, 'once/large'), 201)['id']}"
+    expect(mia.put(f"{once}/1", b"123"), 200)
+    assert served.s3.put(OWN, "once/large", b"first").status == 200
+    expect_refusal(mia.post(f"{once}/complete"), 412, "PRECONDITION_FAILED")
+    denied(mia.delete(once), "s3:DeleteObject")
+    for bucket, key in ((OWN, "a.txt"), (OTHER, "in/x"), ("no-such-bucket", "in/x")):
+        denied(begin(bucket, key), "s3:PutObject")
+    admin = Visitor(served)
+    admin.sign_in("ada")
+    foreign = expect(admin.console.post("/uploads", {"bucket": OTHER, "key": "k", "size": 3}), 201)["id"]
+    for made in (foreign, upload_id(b=OTHER, k="k", u="0" * 32, s=3, a=False)):
+        denied(mia.get(f"/uploads/{made}"), "s3:GetObject")
+        denied(mia.put(f"/uploads/{made}/1", b"123"), "s3:PutObject")
+        denied(mia.post(f"/uploads/{made}/complete"), "s3:PutObject")
+        denied(mia.delete(f"/uploads/{made}"), "s3:DeleteObject")
+    assert any(event["operation"] == "get_browser_upload" for event in audited(served, principal="person:mia", result="denied"))
+    assert admin.console.delete(f"/uploads/{foreign}").status_code == 204
+
+
+def operations(store: Cairn) -> Iterator[tuple[str, str, str]]:
+    """Returns name, method and path of every operation of the OpenAPI document that has a caller."""
+    document = expect(store.admin.get("/openapi.json"), 200)
+    for path, methods in document["paths"].items():
+        for method, described in methods.items():
+            if "x-roles" in described:
+                yield described["operationId"], method.upper(), path
+
+
+@pytest.mark.parametrize("bucket", [OWN, OTHER])
+def test_every_other_operation_is_closed(served: Cairn, mia: Console, bucket: str):
+    """Whatever the member may do to the bucket. A new operation is closed until it is listed here."""
+    known = list(operations(served))
+    assert len(known) > 100 and OPEN <= {name for name, _, _ in known}
+    for name, method, path in known:
+        filled = path.replace("{bucket}", bucket).replace("{key}", "in/old")
+        filled = re.sub(r"\{[^}]+\}", ID, filled)
+        if name in OPEN:
+            continue
+        response = mia.request(method, filled, json={})
+        assert response.status_code == 403, (name, response.status_code, response.text)
+        assert "role" in response.json()["error"]["message"], name
+    assert served.s3.get(bucket, "in/old").body == b"content"
+    for path in ("/health", "/ready", "/metrics"):
+        assert mia.get(path).status_code == 404, path
+    (closed, *_) = audited(served, principal="person:mia", result="denied", operation="create_bucket")
+    assert closed["role"] == "member" and "FORBIDDEN" in closed["detail"]
+
+
+def test_sessions_are_the_own_ones(served: Cairn, mia: Console):
+    """A member neither sees nor ends those of others."""
+    admin = Visitor(served)
+    admin.sign_in("ada")
+    everybody = expect(admin.console.get("/sessions"), 200)["sessions"]
+    own = expect(mia.get("/sessions"), 200)["sessions"]
+    assert {session["principal"] for session in own} == {"person:mia"}
+    assert {session["role"] for session in everybody} >= {"member", "system_admin"}
+    (foreign, *_) = [session["id"] for session in everybody if session["principal"] == "person:ada"]
+    expect_refusal(mia.delete(f"/sessions/{foreign}"), 404, "SESSION_NOT_FOUND")
+    second = Visitor(served)
+    second.sign_in("mia")
+    assert len(expect(second.console.get("/sessions"), 200)["sessions"]) == len(own) + 1
+    expect(second.console.delete("/session"), 204)
+    assert second.session() is None and mia.is_signed_in()
+
+
+def test_an_edit_of_a_policy_counts_at_once(served: Cairn, mia: Console):
+    """More and less. Without one of the policies there are no rights: it may be the one that denies something."""
+    path = served.policies["team reads"]
+    try:
+        replace_policy(served, path, "team reads", [*TEAM_READS, {"effect": "deny", "actions": ["s3:GetObject"], "resources": [f"bucket:{OWN}/a.txt"]}])
+        denied(mia.get(path_of(OWN, "a.txt")), "a policy denies it")
+        replace_policy(served, path, "team reads", [*TEAM_READS, {"effect": "allow", "actions": ["s3:ListBucket"], "resources": [f"bucket:{OTHER}"]}])
+        assert mia.get(path_of(OWN, "a.txt")).status_code == 200
+        assert {bucket["name"] for bucket in expect(mia.api("/buckets"), 200)["buckets"]} == {OWN, OTHER}
+        for network, names in (("192.0.2.0/24", [OWN]), ("127.0.0.0/8", [OTHER, OWN])):
+            of_network = {"effect": "allow", "actions": ["s3:ListBucket"], "resources": [f"bucket:{OTHER}"], "source_ip": [network]}
+            replace_policy(served, path, "team reads", [*TEAM_READS, of_network])
+            assert [bucket["name"] for bucket in expect(mia.api("/buckets"), 200)["buckets"]] == names
+            assert mia.api(f"/buckets/{OTHER}/objects").status_code == (200 if OTHER in names else 403)
+        replace_policy(served, path, "renamed", TEAM_READS)
+        denied(mia.api("/buckets"), 'there is no policy named "team reads"')
+        denied(mia.put(path_of(OWN, "in/x"), b""), "you have no rights here")
+        assert mia.is_signed_in()
+        twin = create_policy(served, "team writes", DROPS)
+        replace_policy(served, path, "team reads", TEAM_READS)
+        denied(mia.api("/buckets"), 'several policies are named "team writes"')
+        expect(served.admin.delete(twin), 204)
+        assert [bucket["name"] for bucket in expect(mia.api("/buckets"), 200)["buckets"]] == [OWN]
+    finally:
+        replace_policy(served, path, "team reads", TEAM_READS)
+
+
+def test_an_upload_in_progress_ends_with_its_right(served: Cairn, mia: Console):
+    """Nothing is stored, and the refusal is in the audit trail."""
+    (cookie,) = [cookie for cookie in mia.cookies.cookies if cookie.name.startswith("cairn-")]
+    body = b"a body that arrives in two pieces " * 4000
+    upload = expect(mia.post("/uploads", {"bucket": OWN, "key": "in/part", "size": len(body)}), 201)["id"]
+    for path in (path_of(OWN, "in/slow"), f"/uploads/{upload}/1"):
+        head = [("Host", LOOPBACK), *OWN_PAGE.items(), ("Cookie", f"{cookie.name}={cookie.value}"), ("Content-Length", str(len(body))), ("Expect", "100-continue")]
+        with Connection(LOOPBACK, served.console_port) as connection:
+            connection.send(encode_head("PUT", path, head))
+            assert connection.read_head().status == 100
+            connection.send(body[: len(body) // 2])
+            replace_policy(served, served.policies["team writes"], "team writes", DROPS)
+            try:
+                connection.send(body[len(body) // 2 :])
+                refused = connection.read_response()
+            finally:
+                replace_policy(served, served.policies["team writes"], "team writes", TEAM_WRITES)
+        assert refused.status == 403 and b"s3:PutObject" in refused.body, refused
+        (event,) = audited(served, request_id=refused.get("x-request-id"))
+        assert event["result"] == "denied" and "s3:PutObject" in event["detail"]
+    assert served.s3.get(OWN, "in/slow").status == 404
+    assert expect(mia.get(f"/uploads/{upload}"), 200)["parts"] == []
+
+
+def test_who_may_only_write_learns_nothing_else(served: Cairn):
+    """Neither lists nor what exists."""
+    visitor = Visitor(served)
+    visitor.sign_in("pia")
+    console = visitor.console
+    assert [bucket["name"] for bucket in expect(console.api("/buckets"), 200)["buckets"]] == [BOX]
+    assert console.put(path_of(BOX, "letter"), b"x").status_code == 201
+    for key in ("letter", "missing"):
+        denied(console.get(path_of(BOX, key)), "s3:GetObject")
+        denied(console.delete(path_of(BOX, key)), "s3:DeleteObject")
+    more = [*DROPS, {"effect": "allow", "actions": ["s3:GetObject"], "resources": [f"bucket:{BOX}/*"]}]
+    replace_policy(served, served.policies["drop letters"], "drop letters", more)
+    try:
+        assert console.get(path_of(BOX, "letter")).status_code == 200
+        denied(console.get(path_of(BOX, "missing")), "s3:ListBucket")
+    finally:
+        replace_policy(served, served.policies["drop letters"], "drop letters", DROPS)
+
+
+def test_a_policy_that_does_not_exist_gives_nothing(served: Cairn):
+    """Not what the other policies give either. The person and the log are told why."""
+    visitor = Visitor(served)
+    visitor.sign_in("leo")
+    assert visitor.session()["role"] == "member"
+    for response in (visitor.console.api("/buckets"), visitor.console.put(path_of(BOX, "of-leo"), b"")):
+        denied(response, 'there is no policy named "no such policy"')
+    assert "a person has no rights" in served.wait_output("no such policy")
+    assert served.s3.get(BOX, "of-leo").status == 404
+
+
+def test_a_role_comes_before_membership(served: Cairn):
+    """Who has both has the role, and its rights only."""
+    visitor = Visitor(served)
+    visitor.sign_in("ben")
+    assert visitor.session()["role"] == "auditor"
+    assert len(expect(visitor.console.api("/buckets"), 200)["buckets"]) == 3
+    assert visitor.console.put(path_of(OWN, "in/of-ben"), b"").status_code == 403
+
+
+def test_tokens_are_never_members(served: Cairn):
+    """The role does not exist for them."""
+    refusal = expect_refusal(served.admin.post("/management-tokens", {"name": "m", "role": "member"}), 400, "INVALID_REQUEST")
+    assert "system_admin" in refusal
+
+
+def test_the_console_of_a_member(served: Cairn, mia: Console, run_folder: Path):
+    """One entry in the menu, the own buckets, and no request that is refused."""
+    (cookie,) = [cookie for cookie in mia.cookies.cookies if cookie.name.startswith("cairn-")]
+    (before, *_) = audited(served, principal="person:mia", result="denied")
+    with console_browser(run_folder / "member-browser") as browser:
+        page = Page(browser, served.console)
+        page.load()
+        page.browser.call("cookie", cookie={"name": cookie.name, "value": cookie.value, "path": "/", "httpOnly": True, "sameSite": "Strict"})
+        page.load("#/storage")
+        page.see(OWN)
+        entries = page.run("async () => [...document.querySelectorAll('.rail [data-view], .bottom-bar [data-place]')].map((one) => one.dataset.view ?? one.dataset.place)")
+        assert entries == ["buckets", "buckets"]
+        page.load(f"#/bucket/{OWN}")
+        page.see("a.txt")
+        page.see("Upload files")
+        page.load(f"#/object/{OWN}/a.txt")
+        page.see("Download")
+        page.wait("async () => document.querySelector('.preview pre')?.textContent === 'content'")
+        page.load(f"#/object/{OWN}/{quote('secret/plan', safe='')}")
+        page.see("you need s3:GetObject on this object, and a policy denies it")
+        page.load("#/sessions")
+        page.see("Sign out everywhere")
+        assert page.violations() == []
+    (refused, last, *_) = audited(served, principal="person:mia", result="denied")
+    assert (refused["operation"], last["id"]) == ("get_object", before["id"]), "the console asks for nothing else that is closed"
