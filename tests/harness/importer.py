@@ -7,6 +7,7 @@ from pathlib import Path
 from botocore.client import BaseClient
 
 from .minio import Minio
+from .odd_store import OddStore
 from .server import BINARY, Cairn, clean_environment
 
 TIMEOUT = 120
@@ -18,7 +19,7 @@ STORED_PREFIXES = ("x-amz-meta-", "x-amz-object-lock-", "x-amz-checksum-")
 class Importer:
     """The command, from one store into another."""
 
-    def __init__(self, source: Minio | Cairn, target: Cairn, journal: Path):
+    def __init__(self, source: "Minio | Cairn | OddStore", target: Cairn, journal: Path):
         self.source, self.target, self.journal = source, target, journal
 
     def command(self, verb: str, *arguments: str) -> list[str]:

@@ -1,6 +1,6 @@
 //! The buckets of a source, and what they have.
 
-use crate::commands::remote::{Remote, Trouble};
+use crate::commands::remote::{Entry, Remote, Trouble};
 use crate::failure::Failure;
 use crate::terminal::plain;
 
@@ -36,6 +36,17 @@ impl SourceBucket {
             versioning: source.versioning(name)?,
             has_object_lock: source.has_object_lock(name)?,
         })
+    }
+}
+
+impl SourceBucket {
+    /// Leaves the id out of requests for null versions that are current and can only be replaced. Some stores list them as
+    /// `null`, and do not know them under this id.
+    pub(super) fn address(&self, entries: &mut [Entry]) {
+        if self.versioning.as_deref() != Some("Enabled") {
+            let current = entries.iter_mut().filter(|entry| entry.is_latest && entry.id() == "null");
+            current.for_each(|entry| entry.version_id = None);
+        }
     }
 }
 

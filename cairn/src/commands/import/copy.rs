@@ -11,7 +11,7 @@ use super::journal::{Journal, Record, State};
 use super::permits::Permits;
 use super::target::{Content, Refused, Target, settings_headers, settings_of};
 use super::throttle::{Metered, Throttle};
-use crate::commands::remote::{Answer, Checksum, Entry, Remote, Settings, Trouble, VersionRef};
+use crate::commands::remote::{Answer, Checksum, Entry, Lock, Remote, Settings, Trouble, VersionRef};
 use crate::failure::Failure;
 
 /// Content up to this length is in memory while it is sent, so that connections are free early and attempts are cheap.
@@ -25,6 +25,8 @@ const PARTS_MAX: u64 = 10_000;
 /// How often a transfer is tried that breaks in its middle.
 const ATTEMPTS: u32 = 6;
 
+const OVERWRITTEN: &str = "it was overwritten at the source while it was copied: run the import again";
+
 /// Why a version was not copied.
 #[derive(Debug)]
 pub(super) enum Problem {
@@ -32,6 +34,8 @@ pub(super) enum Problem {
     Version(String),
     /// The source does not have it any more.
     Gone,
+    /// The source lists another tag than this one, which it answers with.
+    OtherTag(String),
     /// The command cannot go on.
     Command(Failure),
 }
@@ -74,6 +78,8 @@ pub(super) struct Copier<'a> {
     pub(super) throttle: &'a Throttle,
     pub(super) permits: &'a Permits,
     pub(super) bucket: &'a str,
+    /// Whether versions of the bucket can have retention and legal holds.
+    pub(super) has_locks: bool,
 }
 
 impl Copier<'_> {
@@ -83,6 +89,24 @@ impl Copier<'_> {
 
     /// Copies a version or a delete marker.
     pub(super) fn copy(&self, entry: &Entry) -> Result<Copied, Problem> {
+        match self.copy_as(entry) {
+            Err(Problem::OtherTag(etag)) => {
+                let copied = match self.copy_as(&Entry { etag, ..entry.clone() }) {
+                    Err(Problem::OtherTag(_)) => return Err(Problem::Version(OVERWRITTEN.to_owned())),
+                    copied => copied?,
+                };
+                // The next run compares with what is listed.
+                let record = Record {
+                    version: Record::of(entry, String::new(), State::Imported).version,
+                    ..copied.record
+                };
+                Ok(Copied { record, ..copied })
+            }
+            copied => copied,
+        }
+    }
+
+    fn copy_as(&self, entry: &Entry) -> Result<Copied, Problem> {
         if entry.is_marker {
             let marker = [("delete_marker", "true".to_owned())];
             let outcome = self.target.put(self.bucket, entry, &marker, &[], &mut Content::Bytes(b""))?;
@@ -115,7 +139,7 @@ impl Copier<'_> {
         loop {
             let answer = self.source.get(self.at(entry), None, None, entry.size)?;
             self.same(entry, &answer)?;
-            let settings = self.settings(entry, &answer)?;
+            let settings = self.settings_of_get(entry, &answer)?;
             let mut headers = headers(&answer, &settings)?;
             let (checksum, lacks_checksum) = checksum_of(&answer, |checksum| checksum.parts().is_none());
             headers.extend(checksum.map(|checksum| checksum.header()));
@@ -184,13 +208,13 @@ impl Copier<'_> {
 
     /// Whether the answer is about the version that was listed.
     fn same(&self, entry: &Entry, answer: &Answer) -> Result<(), Problem> {
-        let is_same = answer.etag().is_none_or(|etag| etag == entry.etag);
-        if is_same {
-            return Ok(());
+        let Some(etag) = answer.etag().filter(|etag| *etag != entry.etag) else { return Ok(()) };
+        let has_its_date = answer.modified().is_some_and(|modified| modified / 1000 == entry.modified / 1000);
+        let has_its_size = answer.whole_length() == Some(entry.size);
+        if has_its_date && has_its_size && self.source.lists_as(self.bucket, entry)? {
+            return Err(Problem::OtherTag(etag.to_owned()));
         }
-        Err(Problem::Version(
-            "it was overwritten at the source while it was copied: run the import again".to_owned(),
-        ))
+        Err(Problem::Version(OVERWRITTEN.to_owned()))
     }
 
     /// Returns tags and lock. Asks for tags only if there are any.
@@ -205,16 +229,34 @@ impl Copier<'_> {
         Ok(Settings { tags, lock: answer.lock() })
     }
 
+    /// As [`Self::settings`], for the answer to a GET. Some stores tell locks only when they are asked for headers alone.
+    fn settings_of_get(&self, entry: &Entry, answer: &Answer) -> Result<Settings, Problem> {
+        if self.has_locks && entry.settings.is_none() && answer.lock() == Lock::default() {
+            return self.current_settings(entry);
+        }
+        self.settings(entry, answer)
+    }
+
+    /// Asks for the headers of a version. Some stores do not know versions there that they send when they are asked for content.
+    pub(super) fn head(&self, entry: &Entry) -> Result<Answer, Trouble> {
+        match self.source.head(self.at(entry), None) {
+            Err(trouble) if trouble.is_missing() && entry.version_id.is_some() => {
+                self.source.get(self.at(entry), None, (entry.size > 0).then_some((0, 1)), 1)
+            }
+            answer => answer,
+        }
+    }
+
     /// Asks the source for the settings of a version.
     pub(super) fn current_settings(&self, entry: &Entry) -> Result<Settings, Problem> {
-        let answer = self.source.head(self.at(entry), None)?;
+        let answer = self.head(entry)?;
         self.settings(entry, &answer)
     }
 
     /// Copies a version part by part, with the parts of the source where they can be known. `parts` is 0 if it was not uploaded
     /// in parts.
     fn copy_parts(&self, entry: &Entry, parts: u32) -> Result<Copied, Problem> {
-        let head = self.source.head(self.at(entry), None)?;
+        let head = self.head(entry)?;
         self.same(entry, &head)?;
         let settings = self.settings(entry, &head)?;
         if self.is_here(entry)? {
@@ -412,8 +454,7 @@ fn checksum_of(answer: &Answer, fits: impl Fn(&Checksum) -> bool) -> (Option<Che
 
 /// Returns the parameters that give a version its tag. A tag of another form cannot be kept.
 fn tag_parameters(entry: &Entry, is_opaque: bool) -> Vec<(&'static str, String)> {
-    let digest = entry.etag.split('-').next().unwrap_or_default();
-    if digest.len() != 32 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if !entry.has_usual_tag() {
         return Vec::new();
     }
     let opaque = is_opaque.then(|| ("opaque_etag", "true".to_owned()));

@@ -33,6 +33,14 @@ pub(super) fn version_loss(bucket: &str, entry: &Entry) -> Option<Loss> {
     None
 }
 
+/// Returns the loss of a key that the source cannot list as it is. If it is its real name, it comes all the same.
+pub(super) fn key_loss(bucket: &str, key: &str) -> Option<Loss> {
+    let why = "the source lists the key with U+FFFD, as some do for characters that XML cannot hold: it comes only if that is \
+               its name; rename it at the source";
+    key.contains(char::REPLACEMENT_CHARACTER)
+        .then(|| Loss::new("key", plain(&format!("{bucket}/{key}")), why))
+}
+
 /// Returns the loss of unfinished uploads, which nobody could complete here.
 pub(super) fn uploads_loss(
     bucket: &str,
@@ -58,6 +66,7 @@ mod tests {
             key: key.to_owned(),
             version_id: Some(id.to_owned()),
             is_marker: false,
+            is_latest: true,
             etag: String::new(),
             size: 0,
             modified: 0,
@@ -73,6 +82,8 @@ mod tests {
         }
         let encrypted = Entry { has_client_key: true, ..entry("k", "1") };
         assert_eq!(version_loss("b", &encrypted).map(|loss| loss.name).as_deref(), Some("b/k version 1"));
+        assert_eq!(key_loss("b", "a\u{fffd}").map(|loss| loss.kind), Some("key"));
+        assert_eq!(key_loss("b", "a"), None);
         let unfinished = Unfinished { uploads: 2, bytes: 3, is_least: true };
         let reason = uploads_loss("b", unfinished).map(|loss| loss.reason).unwrap_or_default();
         assert!(reason.starts_with("at least 2 unfinished uploads with 3"), "{reason}");

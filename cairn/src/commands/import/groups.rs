@@ -1,10 +1,13 @@
 //! All versions of a bucket at the source, key by key. Pages are fetched ahead, and memory is bounded.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::vec::IntoIter;
 
+use super::buckets::SourceBucket;
 use crate::commands::remote::{Entry, Page, Place, Remote, Trouble};
 
 /// Pages of a range that are fetched before they are needed.
@@ -42,6 +45,8 @@ pub(super) enum Detail {
     Settings,
     /// Versions.
     Versions,
+    /// Current objects, of a bucket that has no others.
+    Current,
     /// Current objects only.
     Objects,
 }
@@ -66,12 +71,12 @@ impl Groups {
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         source: &'scope Remote,
-        bucket: &str,
+        bucket: &SourceBucket,
         settings: Settings,
         bounds: Vec<String>,
     ) -> Self {
         let (sender, ranges) = sync_channel(RANGES_AHEAD);
-        let bucket = bucket.to_owned();
+        let bucket = bucket.clone();
         scope.spawn(move || fetch(source, &bucket, settings, bounds, &sender));
         Self::of(ranges)
     }
@@ -110,11 +115,16 @@ impl Groups {
         let Some(first) = first else { return Ok(None) };
         let key = first.key.clone();
         self.is_ordered &= self.last_key.as_ref().is_none_or(|last| last.as_bytes() < key.as_bytes());
+        // Some sources begin a page with the last entry of the page before.
+        let mut seen = HashSet::from([first.id().to_owned()]);
         let mut entries = vec![first];
         while let Some(entry) = self.next_entry()? {
             if entry.key != key {
                 self.ahead = Some(entry);
                 break;
+            }
+            if !seen.insert(entry.id().to_owned()) {
+                continue;
             }
             if entries.len() == VERSIONS_OF_KEY_MAX {
                 let what = format!(
@@ -125,6 +135,8 @@ impl Groups {
             }
             entries.push(entry);
         }
+        // Some sources list null versions last, wherever they belong. They are placed by their dates here, too.
+        entries.sort_by_key(|entry| Reverse((entry.is_latest, entry.modified / 1000)));
         self.last_key = Some(key.clone());
         Ok(Some(Group { key, entries }))
     }
@@ -196,7 +208,7 @@ fn list(source: &Remote, bucket: &str, place: &Place, detail: Detail) -> Result<
     match detail {
         Detail::Settings => source.versions(bucket, place, true),
         Detail::Versions => source.versions(bucket, place, false),
-        Detail::Objects => source.objects(bucket, place),
+        Detail::Current | Detail::Objects => source.objects(bucket, place),
     }
 }
 
@@ -215,22 +227,35 @@ fn following(page: &Page, detail: Detail, settings: Settings) -> Detail {
 }
 
 /// Fetches the first page, and finds out what the source tells.
-fn first(source: &Remote, bucket: &str, settings: Settings) -> Result<(Page, Detail), Trouble> {
+fn first(source: &Remote, bucket: &SourceBucket, settings: Settings) -> Result<(Page, Detail), Trouble> {
     let mut detail = if settings == Settings::Never { Detail::Versions } else { Detail::Settings };
     loop {
-        detail = match (list(source, bucket, &Place::new(), detail), detail) {
+        detail = match (list(source, &bucket.name, &Place::new(), detail), detail) {
             (Err(trouble), Detail::Settings) if trouble.is_unknown_operation() => Detail::Versions,
             (Err(trouble), Detail::Versions) if trouble.is_unknown_operation() => Detail::Objects,
+            // Of such buckets, all stores list objects in the simple form, and some tell more there: the right entity tags.
+            (Ok(page), Detail::Settings | Detail::Versions)
+                if bucket.versioning.is_none() && !page.has_settings =>
+            {
+                Detail::Current
+            }
             (page, _) => return page.map(|page| (page, detail)),
         }
     }
 }
 
 /// Fetches all pages. Ends early if nobody wants more.
-fn fetch(source: &Remote, bucket: &str, settings: Settings, bounds: Vec<String>, sender: &SyncSender<Pages>) {
+fn fetch(
+    source: &Remote,
+    bucket: &SourceBucket,
+    settings: Settings,
+    bounds: Vec<String>,
+    sender: &SyncSender<Pages>,
+) {
     let found = first(source, bucket, settings);
     // Only lists of versions begin behind a key.
-    let bounds = if matches!(found, Ok((_, Detail::Objects))) { Vec::new() } else { bounds };
+    let bounds =
+        if matches!(found, Ok((_, Detail::Current | Detail::Objects))) { Vec::new() } else { bounds };
     let mut until = bounds.into_iter();
     let mut bound = until.next();
     let (mut range, pages) = Range::new(Place::new(), bound.clone());
@@ -245,7 +270,7 @@ fn fetch(source: &Remote, bucket: &str, settings: Settings, bounds: Vec<String>,
     // What the source ignores is not known of this page, either.
     let told = if next == Detail::Versions && !page.has_settings { next } else { detail };
     if range.send(page, told) {
-        range.fetch(source, bucket, next, settings);
+        range.fetch(source, &bucket.name, next, settings);
     } else {
         drop(range);
     }
@@ -260,7 +285,7 @@ fn fetch(source: &Remote, bucket: &str, settings: Settings, bounds: Vec<String>,
                 loop {
                     let range = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(range) = range else { return };
-                    range.fetch(source, bucket, next, settings);
+                    range.fetch(source, &bucket.name, next, settings);
                 }
             });
         }
@@ -285,6 +310,7 @@ mod tests {
             key: key.to_owned(),
             version_id: Some(id.to_owned()),
             is_marker: false,
+            is_latest: true,
             etag: String::new(),
             size: 0,
             modified: 0,
@@ -296,8 +322,9 @@ mod tests {
     #[test]
     fn versions_of_a_key_are_together_even_across_pages() {
         let (sender, pages) = sync_channel(9);
-        for keys in [&["a", "b"][..], &[], &["b", "b", "c"], &["B"]] {
-            let entries = keys.iter().map(|key| entry(key, "1")).collect();
+        // The third page repeats the last entry of the first one.
+        for ids in [&["a1", "b1"][..], &[], &["b1", "b2", "b3", "c1"], &["B1"]] {
+            let entries = ids.iter().map(|id| entry(&id[..1], &id[1..])).collect();
             sender.send(Ok((entries, Detail::Versions))).expect("room");
         }
         drop(sender);

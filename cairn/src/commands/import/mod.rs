@@ -14,6 +14,7 @@ mod objects;
 mod permits;
 mod plan;
 mod run;
+mod samples;
 mod settings;
 mod steps;
 mod tally;

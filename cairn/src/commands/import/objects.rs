@@ -242,7 +242,7 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
                 thread::park_timeout(SHOWN_EVERY);
             }
         });
-        let done = match run.bucket(name, &born, tally) {
+        let done = match run.bucket(&bucket, &born, tally) {
             // The other buckets may work.
             Err(Failure::Failed(why)) => refused(&why),
             done => done,
@@ -256,8 +256,11 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
 /// Counts what there is, so that the time that is left can be shown.
 fn count(source: &Remote, names: &[String], shown: &Shown) {
     for name in names {
+        // How objects are listed makes no difference to their number.
+        let bucket =
+            SourceBucket { name: name.clone(), versioning: Some(String::new()), has_object_lock: false };
         let counted = thread::scope(|scope| {
-            let mut groups = Groups::begin(scope, source, name, Settings::Never, Vec::new());
+            let mut groups = Groups::begin(scope, source, &bucket, Settings::Never, Vec::new());
             while let Some(group) = groups.next_group()? {
                 shown.total.fetch_add(group.entries.len() as u64, Ordering::Relaxed);
                 if shown.is_over.load(Ordering::Relaxed) {

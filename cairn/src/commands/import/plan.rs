@@ -1,22 +1,19 @@
 //! `cairn import plan`: counts what would come, names what would not, and estimates the time. It changes nothing.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::accounts::{self, Wider};
 use super::buckets::{SourceBucket, chosen, failure};
-use super::fitting::{bucket_loss, uploads_loss, version_loss};
+use super::fitting::{bucket_loss, key_loss, uploads_loss, version_loss};
 use super::groups::{Detail, Groups, Settings};
 use super::loss::Loss;
+use super::samples::{Samples, WORKERS};
 use super::settings::losses_of_settings;
 use crate::commands::macros::command;
-use crate::commands::remote::{Entry, Remote, Trouble, Variables, VersionRef};
+use crate::commands::remote::{Entry, Remote, Trouble, Variables};
 use crate::commands::signals::stop_flag;
 use crate::failure::Outcome;
 use crate::output::progress::Progress;
@@ -25,14 +22,6 @@ use crate::quantity::{bytes_text, counted};
 use crate::s3::endpoint::Endpoint;
 use crate::terminal;
 
-/// Requests at a time that read samples, as many as an import sends.
-const WORKERS: usize = 8;
-/// Most objects that are read to estimate the time.
-const SAMPLES_MAX: usize = 64;
-/// Most bytes that are read of each sample.
-const SAMPLE_BYTES_MAX: u64 = 8 << 20;
-/// How long samples are read.
-const SAMPLE_TIME: Duration = Duration::from_secs(3);
 /// Most losses of one bucket that are listed by name. The others are counted.
 const LOSSES_MAX: usize = 10_000;
 
@@ -75,14 +64,12 @@ struct Contents {
     locked: Option<u64>,
     bytes: u64,
     largest: u64,
+    /// Objects with entity tags that cannot be kept.
+    unusual_etags: u64,
     /// Null if the source does not list them.
     unfinished_uploads: Option<u64>,
     unfinished_bytes: Option<u64>,
 }
-
-/// Objects that are read to estimate the time.
-#[derive(Default)]
-struct Samples(Vec<(String, Entry)>);
 
 impl Plan {
     pub(super) fn run(&self) -> Outcome {
@@ -109,7 +96,11 @@ impl Plan {
             }
         }
         drop(progress);
-        let seconds = estimate(&source, &samples, &found).map_err(|trouble| failure(&trouble))?;
+        let versions = found.iter().map(|one| one.versions).sum();
+        let bytes = found.iter().map(|one| one.bytes).sum();
+        let (seconds, unreadable) =
+            samples.read(&source, versions, bytes).map_err(|trouble| failure(&trouble))?;
+        losses.extend(unreadable);
         let body = json!({
             "source": self.from.url(),
             "buckets": found,
@@ -137,14 +128,15 @@ fn contents(
     let bucket = SourceBucket::of(source, name)?;
     let mut contents = Contents {
         bucket: name.to_owned(),
-        versioning: bucket.versioning,
+        versioning: bucket.versioning.clone(),
         object_lock: bucket.has_object_lock,
         ..Contents::default()
     };
     let (mut tagged, mut locked, mut lost) = (0, 0, 0_usize);
-    let detail = thread::scope(|scope| {
-        let mut groups = Groups::begin(scope, source, name, Settings::Always, Vec::new());
-        while let Some(group) = groups.next_group()? {
+    let (detail, is_ordered) = thread::scope(|scope| {
+        let mut groups = Groups::begin(scope, source, &bucket, Settings::Always, Vec::new());
+        while let Some(mut group) = groups.next_group()? {
+            bucket.address(&mut group.entries);
             contents.keys += 1;
             for entry in group.entries {
                 progress.add(1);
@@ -153,7 +145,7 @@ fn contents(
                     tagged += u64::from(!settings.tags.is_empty());
                     locked += u64::from(settings.lock.legal_hold || settings.lock.retention.is_some());
                 }
-                if let Some(loss) = version_loss(name, &entry) {
+                if let Some(loss) = version_loss(name, &entry).or_else(|| key_loss(name, &entry.key)) {
                     lost += 1;
                     if lost <= LOSSES_MAX {
                         losses.push(loss);
@@ -166,11 +158,26 @@ fn contents(
                 return Err(Trouble::Stopped);
             }
         }
-        Ok(groups.detail)
+        Ok((groups.detail, groups.is_ordered))
     })?;
     if lost > LOSSES_MAX {
         let more = format!("{} more versions", lost - LOSSES_MAX);
         losses.push(Loss::new("version", terminal::plain(name), format!("{more} for the same reasons")));
+    }
+    if contents.unusual_etags > 0 {
+        let why = format!(
+            "{} no MD5, or none at all: they get other entity tags here",
+            were_of(contents.unusual_etags)
+        );
+        losses.push(Loss::new("etags", terminal::plain(name), why));
+    }
+    if contents.object_lock && contents.versioning.is_none() {
+        let why = "the bucket has object lock and no versions: here, object lock turns versions on";
+        losses.push(Loss::new("versioning", terminal::plain(name), why));
+    }
+    if !is_ordered {
+        let why = "the source does not list keys in the order of their bytes: `--delete` and `verify` refuse to work";
+        losses.push(Loss::new("order", terminal::plain(name), why));
     }
     if let Some(unfinished) = source.unfinished(name)? {
         contents.unfinished_uploads = Some(unfinished.uploads);
@@ -179,7 +186,7 @@ fn contents(
     }
     match detail {
         Detail::Settings => (contents.tagged, contents.locked) = (Some(tagged), Some(locked)),
-        Detail::Versions => {}
+        Detail::Versions | Detail::Current => {}
         Detail::Objects => losses.push(Loss::new(
             "versions",
             terminal::plain(name),
@@ -187,6 +194,13 @@ fn contents(
         )),
     }
     Ok(contents)
+}
+
+fn were_of(count: u64) -> String {
+    match count {
+        1 => "the entity tag of 1 object is".to_owned(),
+        count => format!("the entity tags of {count} objects are"),
+    }
 }
 
 impl Contents {
@@ -197,72 +211,11 @@ impl Contents {
             return;
         }
         self.versions += 1;
+        self.unusual_etags += u64::from(!entry.has_usual_tag());
         self.multipart += u64::from(entry.parts().is_some());
         self.bytes = self.bytes.saturating_add(entry.size);
         self.largest = self.largest.max(entry.size);
     }
-}
-
-impl Samples {
-    /// Keeps objects from all over the list: each later one replaces an earlier one, ever more rarely.
-    fn offer(&mut self, bucket: &str, entry: Entry, number: u64) {
-        if entry.is_marker {
-            return;
-        }
-        if self.0.len() < SAMPLES_MAX {
-            self.0.push((bucket.to_owned(), entry));
-        } else if number.is_power_of_two() || number.is_multiple_of(9_973) {
-            let place = usize::try_from(number % SAMPLES_MAX as u64).unwrap_or_default();
-            self.0[place] = (bucket.to_owned(), entry);
-        }
-    }
-}
-
-/// Returns how many seconds it takes to read everything at the rate at which the samples can be read.
-fn estimate(source: &Remote, samples: &Samples, found: &[Contents]) -> Result<u64, Trouble> {
-    let (versions, bytes) =
-        (found.iter().map(|one| one.versions).sum::<u64>(), found.iter().map(|one| one.bytes).sum::<u64>());
-    if samples.0.is_empty() || versions == 0 {
-        return Ok(0);
-    }
-    let (next, read_objects, read_bytes) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let begun = Instant::now();
-    let trouble: Mutex<Option<Trouble>> = Mutex::new(None);
-    let worker = || {
-        while begun.elapsed() < SAMPLE_TIME {
-            let (bucket, entry) = &samples.0[next.fetch_add(1, Ordering::Relaxed) % samples.0.len()];
-            let version = VersionRef { bucket, key: &entry.key, version: entry.version_id.as_deref() };
-            let size = entry.size.min(SAMPLE_BYTES_MAX);
-            let range = (size < entry.size).then_some((0, size));
-            let content = source.get(version, None, range, size).map(|answer| {
-                std::io::copy(&mut answer.into_reader(), &mut std::io::sink()).unwrap_or_default()
-            });
-            match content {
-                Ok(bytes) => {
-                    read_objects.fetch_add(1, Ordering::Relaxed);
-                    read_bytes.fetch_add(bytes, Ordering::Relaxed);
-                }
-                // The object is gone, or may not be read: the import will say so.
-                Err(Trouble::Refused { .. } | Trouble::Wrong(_)) => {}
-                Err(other) => {
-                    *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
-                    return;
-                }
-            }
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(worker);
-        }
-    });
-    if let Some(trouble) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(trouble);
-    }
-    let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-    let at_rate = |all: u64, read: u64| all.saturating_mul(millis) / read.max(1) / 1000;
-    let (read_objects, read_bytes) = (read_objects.into_inner(), read_bytes.into_inner());
-    Ok(at_rate(versions, read_objects).max(at_rate(bytes, read_bytes)))
 }
 
 fn text(found: &[Contents], losses: &[Loss], wider: &[Wider], failures: &[Value], seconds: u64) -> String {

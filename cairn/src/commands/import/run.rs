@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::buckets::failure;
+use super::buckets::{SourceBucket, failure};
 use super::copy::{Copier, Problem};
 use super::fitting::version_loss;
 use super::groups::{Group, Groups, Settings};
@@ -108,16 +108,17 @@ impl End {
 
 impl Run<'_> {
     /// Imports a bucket that was created here at `born`. Counts go to `tally`.
-    pub(super) fn bucket(&self, bucket: &str, born: &str, tally: &Tally) -> Outcome {
+    pub(super) fn bucket(&self, source: &SourceBucket, born: &str, tally: &Tally) -> Outcome {
+        let bucket = source.name.as_str();
         let (mut last, mut list) = self.journal.begin(bucket, born)?;
         let bounds = self.journal.bounds(bucket, born)?;
-        let is_ordered = self.with_workers(bucket, tally, |jobs, end| {
+        let is_ordered = self.with_workers(source, tally, |jobs, end| {
             thread::scope(|scope| {
                 // What is in the journal is compared with the list, and the rest is asked for anyway.
                 let settings = if last.is_empty() { Settings::WhileTagged } else { Settings::Always };
-                let mut groups = Groups::begin(scope, self.source, bucket, settings, bounds);
+                let mut groups = Groups::begin(scope, self.source, source, settings, bounds);
                 let mut writer = Writer::new(&mut list, jobs, tally, end);
-                let done = self.list(bucket, &mut groups, &mut last, &mut writer);
+                let done = self.list(source, &mut groups, &mut last, &mut writer);
                 // Also after a failure: what is done need not be done again.
                 let written = writer.drain();
                 done.and(written).map(|()| groups.is_ordered)
@@ -131,13 +132,13 @@ impl Run<'_> {
             let why = "the source does not list keys in the order of their bytes, so that nothing can be said about deletions";
             return tally.fail(self.journal, (bucket, "", ""), why);
         }
-        self.delete_gone(bucket, born, tally)
+        self.delete_gone(source, born, tally)
     }
 
     /// Runs `body` beside the workers.
     fn with_workers<T>(
         &self,
-        bucket: &str,
+        bucket: &SourceBucket,
         tally: &Tally,
         body: impl FnOnce(SyncSender<Job>, &End) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -150,7 +151,8 @@ impl Run<'_> {
             journal: Some(self.journal),
             throttle: self.throttle,
             permits: &permits,
-            bucket,
+            bucket: &bucket.name,
+            has_locks: bucket.has_object_lock,
         };
         let done = thread::scope(|scope| {
             for _ in 0..self.workers {
@@ -167,7 +169,7 @@ impl Run<'_> {
     /// Lists the bucket and hands out keys.
     fn list(
         &self,
-        bucket: &str,
+        bucket: &SourceBucket,
         groups: &mut Groups,
         last: &mut ListReader,
         writer: &mut Writer<'_>,
@@ -181,7 +183,8 @@ impl Run<'_> {
                 return Err(failure(&Trouble::Stopped));
             }
             let group = groups.next_group().map_err(|trouble| failure(&trouble))?;
-            let Some(group) = group else { break };
+            let Some(mut group) = group else { break };
+            bucket.address(&mut group.entries);
             while let Some(record) = last.next_of(&group.key, true)? {
                 writer.hand(vec![gone(record)])?;
             }
@@ -190,7 +193,7 @@ impl Run<'_> {
                 known.push(record);
             }
             tally.listed.fetch_add(group.entries.len() as u64, Ordering::Relaxed);
-            let group = self.fitting(bucket, group, tally)?;
+            let group = self.fitting(&bucket.name, group, tally)?;
             writer.hand(steps(group, known, self.looks))?;
         }
         while let Some(record) =
@@ -238,18 +241,34 @@ impl Run<'_> {
 
     /// Makes one step. Adds the line of the journal, unless the version was not imported.
     fn step(&self, copier: &Copier<'_>, step: Step, lines: &mut String, tally: &Tally) -> Outcome {
-        let (key, id) = match &step {
-            Step::Note(record) | Step::Delete(record) => (record.key.clone(), record.id.clone()),
+        let (key, version) = match &step {
+            Step::Note(record) | Step::Delete(record) => (record.key.clone(), Some(record.id.clone())),
             Step::Copy(entry) | Step::Change(entry, ..) | Step::Look(entry, _) => {
-                (entry.key.clone(), entry.id().to_owned())
+                (entry.key.clone(), entry.version_id.clone())
             }
         };
-        match self.made(copier, step, lines, tally) {
+        let id = version.clone().unwrap_or_else(|| "null".to_owned());
+        let made = match self.made(copier, step, lines, tally) {
+            Err(Problem::Gone) if key.contains(char::REPLACEMENT_CHARACTER) => {
+                Err(Problem::Version("the source does not list this key as it is".to_owned()))
+            }
+            // An answer of 404 is not believed as long as the source lists the version.
+            Err(Problem::Gone) => match self.source.lists(copier.bucket, &key, version.as_deref()) {
+                Ok(true) => Err(Problem::Version(
+                    "the source lists it, but answers that it does not exist".to_owned(),
+                )),
+                Ok(false) => Err(Problem::Gone),
+                Err(trouble) => Err(trouble.into()),
+            },
+            made => made,
+        };
+        match made {
             Ok(()) => Ok(()),
             Err(Problem::Gone) => {
                 tally.vanished.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
+            Err(Problem::OtherTag(_)) => unreachable!("the copier tries again with this tag"),
             Err(Problem::Version(reason)) => tally.fail(self.journal, (copier.bucket, &key, &id), &reason),
             Err(Problem::Command(failure)) => Err(failure),
         }
@@ -296,6 +315,10 @@ impl Run<'_> {
                     }
                 }
             }
+            // The list may have been wrong.
+            Step::Delete(record) if self.source.lists(copier.bucket, &record.key, Some(&record.id))? => {
+                *lines += &Record { state: State::Imported, ..record }.to_string();
+            }
             Step::Delete(record) => match self.delete(copier.bucket, &record) {
                 Ok(true) => {
                     tally.deleted.fetch_add(1, Ordering::Relaxed);
@@ -323,9 +346,10 @@ impl Run<'_> {
     }
 
     /// Deletes what the journal says is gone at the source.
-    fn delete_gone(&self, bucket: &str, born: &str, tally: &Tally) -> Outcome {
+    fn delete_gone(&self, source: &SourceBucket, born: &str, tally: &Tally) -> Outcome {
+        let bucket = source.name.as_str();
         let (mut last, mut list) = self.journal.begin(bucket, born)?;
-        self.with_workers(bucket, tally, |jobs, end| {
+        self.with_workers(source, tally, |jobs, end| {
             let mut writer = Writer { counts: false, ..Writer::new(&mut list, jobs, tally, end) };
             let mut each = || -> Outcome {
                 while let Some(record) =

@@ -61,6 +61,7 @@ mod tests {
             key: "k".to_owned(),
             version_id: Some(id.to_owned()),
             is_marker: false,
+            is_latest: true,
             etag: etag.to_owned(),
             size: 1,
             modified: 7,

@@ -96,6 +96,20 @@ impl Answer {
         self.header("etag").map(|tag| tag.trim_matches('"'))
     }
 
+    /// Returns the length of the whole object, also in the answer to a range.
+    pub(crate) fn whole_length(&self) -> Option<u64> {
+        match self.header("content-range") {
+            Some(range) => range.rsplit('/').next()?.parse().ok(),
+            None => self.length(),
+        }
+    }
+
+    /// Returns the date of the object in milliseconds since the Unix epoch; S3 tells whole seconds.
+    pub(crate) fn modified(&self) -> Option<u64> {
+        let seconds = parse_http_date(self.headers.get("last-modified")?.as_bytes())?;
+        u64::try_from(seconds).ok()?.checked_mul(1000)
+    }
+
     /// Returns the first byte of a part or range within the object.
     pub(crate) fn range_start(&self) -> Option<u64> {
         self.header("content-range")?.strip_prefix("bytes ")?.split('-').next()?.parse().ok()

@@ -9,7 +9,8 @@ use ureq::http::Request;
 use ureq::{Agent, Error};
 
 use super::answer::{Answer, Refusal, Trouble, answer_of};
-use super::listing::{self, Page, Place};
+use super::listing::{self, Entry, Page, Place};
+use super::order::put_in_order;
 use super::payload::{Payload, run};
 use super::settings::tags_of_document;
 
@@ -38,6 +39,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const SLOWEST_RATE: u64 = 32 << 10;
 /// The region that most stores other than AWS accept.
 const REGION: &str = "us-east-1";
+/// Most pages in which a version of one key is looked for.
+const PAGES_OF_KEY_MAX: u32 = 1000;
 /// Entries of a page: the most that S3 allows.
 const PAGE_ENTRIES: &str = "1000";
 
@@ -101,6 +104,8 @@ pub(crate) struct Remote {
     clock_ahead: AtomicI64,
     /// Slows transfers down as a whole: time limits are longer by this factor.
     patience: u32,
+    /// Whether delete markers were seen among versions in its lists.
+    mixes_markers: AtomicBool,
     stop: Arc<AtomicBool>,
 }
 
@@ -128,6 +133,7 @@ impl Remote {
             day_key: Mutex::default(),
             clock_ahead: AtomicI64::new(0),
             patience: 1,
+            mixes_markers: AtomicBool::new(false),
             stop,
         })
     }
@@ -189,7 +195,10 @@ impl Remote {
         let mut query = vec![("versions", ""), ("encoding-type", "url"), ("max-keys", PAGE_ENTRIES)];
         query.extend(settings.then_some(("metadata", "true")));
         query.extend(place.iter().map(|(name, value)| (*name, value.as_str())));
-        listing::versions(&self.document(&path(bucket, ""), &query)?).map_err(Trouble::Wrong)
+        let mut page =
+            listing::versions(&self.document(&path(bucket, ""), &query)?).map_err(Trouble::Wrong)?;
+        put_in_order(&mut page.entries, &self.mixes_markers);
+        Ok(page)
     }
 
     /// Returns a page of the bucket's current objects.
@@ -197,6 +206,53 @@ impl Remote {
         let mut query = vec![("list-type", "2"), ("encoding-type", "url"), ("max-keys", PAGE_ENTRIES)];
         query.extend(place.iter().map(|(name, value)| (*name, value.as_str())));
         listing::objects(&self.document(&path(bucket, ""), &query)?).map_err(Trouble::Wrong)
+    }
+
+    /// Whether the store lists a version, or without an id the current object of a key.
+    pub(crate) fn lists(&self, bucket: &str, key: &str, version: Option<&str>) -> Result<bool, Trouble> {
+        self.listed(bucket, key, version).map(|found| found.is_some())
+    }
+
+    /// Whether the store still lists a version with the same date, size and tag.
+    pub(crate) fn lists_as(&self, bucket: &str, entry: &Entry) -> Result<bool, Trouble> {
+        let found = self.listed(bucket, &entry.key, entry.version_id.as_deref())?;
+        Ok(found.is_some_and(|found| {
+            (found.modified, found.size, found.etag) == (entry.modified, entry.size, entry.etag.clone())
+        }))
+    }
+
+    fn listed(&self, bucket: &str, key: &str, version: Option<&str>) -> Result<Option<Entry>, Trouble> {
+        let is_it = |entry: &Entry| entry.key == key && version.is_none_or(|version| entry.id() == version);
+        let mut place: Place = vec![("prefix", key.to_owned())];
+        let mut has_versions = version.is_some();
+        for _ in 0..PAGES_OF_KEY_MAX {
+            let listed = if has_versions {
+                self.versions(bucket, &place, false)
+            } else {
+                self.objects(bucket, &place)
+            };
+            let page = match listed {
+                // All objects of a store without versions have this id.
+                Err(trouble) if has_versions && version == Some("null") && trouble.is_unknown_operation() => {
+                    has_versions = false;
+                    continue;
+                }
+                page => page?,
+            };
+            if let Some(found) = page.entries.iter().find(|entry| is_it(entry)) {
+                return Ok(Some(found.clone()));
+            }
+            // The versions of the key come first among those of keys that begin with it.
+            let is_past = page.entries.last().is_none_or(|last| last.key != key);
+            match page.next {
+                Some(next) if !is_past && !place.ends_with(&next) => {
+                    place.truncate(1);
+                    place.extend(next);
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
     /// Asks for the headers of a version, or with a part number for those of a part.

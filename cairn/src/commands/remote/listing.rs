@@ -13,6 +13,8 @@ pub(crate) struct Entry {
     /// The id, or `null`. `None` in a list of current objects.
     pub(crate) version_id: Option<String>,
     pub(crate) is_marker: bool,
+    /// Whether the source says that it is the current version of its key.
+    pub(crate) is_latest: bool,
     /// Without quotes; empty for a delete marker.
     pub(crate) etag: String,
     pub(crate) size: u64,
@@ -28,6 +30,14 @@ impl Entry {
     /// Returns the id under which the version is imported.
     pub(crate) fn id(&self) -> &str {
         self.version_id.as_deref().unwrap_or("null")
+    }
+
+    /// Whether the tag has a form that can be kept: that of an MD5, also of parts.
+    pub(crate) fn has_usual_tag(&self) -> bool {
+        let (digest, parts) = self.etag.split_once('-').unwrap_or((&self.etag, "1"));
+        digest.len() == 32
+            && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && parts.parse().is_ok_and(|parts: u32| (1..=10_000).contains(&parts))
     }
 
     /// Returns the number of parts that the tag names, if the object was uploaded in parts.
@@ -158,14 +168,16 @@ fn root_of(document: &str, name: &str) -> Result<Element, String> {
 fn entry(element: &Element, is_marker: bool, is_encoded: bool) -> Result<Entry, String> {
     let key = decoded(element.text_of("Key").ok_or("an entry of the list has no key")?, is_encoded)?;
     let lacks = |what: &str| format!("the entry {} of the list has no {what}", plain(&key));
-    let modified = element.text_of("LastModified").and_then(parse_rfc3339_millis);
-    let modified = modified.ok_or_else(|| lacks("date"))?;
+    let date = element.text_of("LastModified").unwrap_or_default();
+    let modified = parse_rfc3339_millis(date).ok_or_else(|| lacks("date"))?;
+    let modified = if is_marker && is_finer_than_millis(date) { modified / 1000 * 1000 } else { modified };
     let size = match element.text_of("Size") {
         None if is_marker => 0,
         size => size.and_then(|size| size.parse().ok()).ok_or_else(|| lacks("size"))?,
     };
     let etag = element.text_of("ETag").unwrap_or_default().trim_matches('"').to_owned();
     let version_id = element.text_of("VersionId").filter(|id| !id.is_empty()).map(str::to_owned);
+    let is_latest = element.text_of("IsLatest") != Some("false");
     let metadata = element.child("UserMetadata");
     let header = |name: &str| {
         let found = metadata?.children().iter().find(|child| child.name().eq_ignore_ascii_case(name));
@@ -176,7 +188,13 @@ fn entry(element: &Element, is_marker: bool, is_encoded: bool) -> Result<Entry, 
         let tags = parsed_tags(element.text_of("UserTags").unwrap_or_default())?;
         Some(Settings { tags, lock: parsed_lock(header) })
     });
-    Ok(Entry { key, version_id, is_marker, etag, size, modified, has_client_key, settings })
+    Ok(Entry { key, version_id, is_marker, is_latest, etag, size, modified, has_client_key, settings })
+}
+
+/// Whether a date has more digits than S3 gives. Such stores tell only seconds of versions: compared with them, a marker would
+/// be newer than a version that followed it in the same second.
+fn is_finer_than_millis(date: &str) -> bool {
+    date.split_once('.').is_some_and(|(_, fraction)| fraction.trim_end_matches('Z').len() > 3)
 }
 
 fn decoded(text: &str, is_encoded: bool) -> Result<String, String> {

@@ -4,6 +4,7 @@ mod answer;
 mod checksum;
 mod client;
 mod listing;
+mod order;
 mod payload;
 mod settings;
 mod uploads;

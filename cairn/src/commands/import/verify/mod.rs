@@ -106,6 +106,7 @@ impl Verify {
         let (mut buckets, progress) = (Vec::new(), Progress::described());
         for name in &names {
             let counts = Counts::default();
+            let there = source_bucket(&source, name)?;
             let is_over = AtomicBool::new(false);
             thread::scope(|scope| {
                 if !progress.is_hidden() {
@@ -119,16 +120,18 @@ impl Verify {
                     throttle: &throttle,
                     permits: &permits,
                     bucket: name,
+                    has_locks: there.has_object_lock,
                 };
                 let comparison = Comparison {
                     copier,
                     source: &source,
+                    there: &there,
                     reading,
                     workers,
                     counts: &counts,
                     report: &report,
                 };
-                let done = one_bucket(&source, &target, name, &counts, &report)
+                let done = one_bucket(&there, &target, &counts, &report)
                     .and_then(|is_here| if is_here { comparison.run() } else { Ok(()) });
                 is_over.store(true, Ordering::Relaxed);
                 done
@@ -159,18 +162,21 @@ fn body(from: &Endpoint, results: &Value, first: &[Difference]) -> Value {
     body
 }
 
+fn source_bucket(source: &Remote, name: &str) -> Result<SourceBucket, Failure> {
+    SourceBucket::of(source, name).map_err(|trouble| match trouble {
+        trouble @ (Trouble::NoAnswer(_) | Trouble::Stopped) => failure(&trouble),
+        trouble => Failure::Failed(format!("the bucket {name} cannot be read: {}", trouble.text())),
+    })
+}
+
 /// Compares versioning and object lock. Returns whether the bucket is here.
 fn one_bucket(
-    source: &Remote,
+    there: &SourceBucket,
     target: &Target<'_>,
-    name: &str,
     counts: &Counts,
     report: &Report<'_>,
 ) -> Result<bool, Failure> {
-    let there = SourceBucket::of(source, name).map_err(|trouble| match trouble {
-        trouble @ (Trouble::NoAnswer(_) | Trouble::Stopped) => failure(&trouble),
-        trouble => Failure::Failed(format!("the bucket {name} cannot be read: {}", trouble.text())),
-    })?;
+    let name = there.name.as_str();
     let note = |there: String, here: String| {
         counts.differences.fetch_add(1, Ordering::Relaxed);
         report.add(&Subject { bucket: name, key: "", id: "" }.difference("bucket", there, here))
@@ -187,6 +193,8 @@ fn one_bucket(
     };
     let versioning = |text: Option<&str>| match text {
         Some(text @ ("Enabled" | "Suspended")) => text.to_owned(),
+        // Object lock turns versions on here.
+        _ if there.has_object_lock => "Enabled".to_owned(),
         _ => "never versioned".to_owned(),
     };
     let lock = |is_on: bool| if is_on { "object lock" } else { "no object lock" }.to_owned();
