@@ -21,11 +21,11 @@ pub(crate) const FIND_BYTES_MAX: u64 = 1_000_000_000_000_000;
 /// Longest content type that a search can ask for, in characters.
 pub(crate) const FIND_TYPE_CHARACTERS_MAX: usize = 255;
 
-/// Most keys that one count of folders examines, and its longest time. It cannot be continued, so both are large; clients wait.
+/// Most keys that one count of folders examines, and its longest time. Both are large: most clients ask once, and wait.
 pub(crate) const USAGE_KEYS_MAX: u64 = 10_000_000;
 /// See [`USAGE_KEYS_MAX`].
 pub(crate) const USAGE_TIME_MAX: Duration = Duration::from_secs(20);
-/// Most folders that a count returns: those with the most bytes.
+/// Most folders that a count returns: those with the most bytes. Up to two more may continue in other pages.
 pub(crate) const FOLDERS_MAX: usize = 1000;
 
 /// Most intervals of a count of changes, and how many there are unless the client says otherwise: one for 2 hours of a week.

@@ -386,17 +386,22 @@ pub struct FolderEntry {
     pub bytes: u64,
 }
 
-/// What the current objects below a prefix take up.
+/// What the current objects below a prefix take up, or a part of them. The sum of all pages is the whole.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FolderUsage {
-    /// Those with the most bytes if there are more, in the order of their prefixes.
-    #[schemars(length(max = 1000))]
+    /// Those with the most bytes if there are more than 1000, in the order of their prefixes. The first and the last one may
+    /// continue in other pages, and are there in any case.
+    #[schemars(length(max = 1002))]
     pub folders: Vec<FolderEntry>,
-    /// All objects, also those in no folder.
+    /// How many folders of this page are not in `folders`. None of them continues in another page.
+    pub folders_left_out: u64,
+    /// The objects that were counted, also those in no folder.
     pub objects: u64,
     pub bytes: u64,
     /// Whether all objects were counted, and all folders are there.
     pub complete: bool,
+    /// Null when all objects were counted.
+    pub next_continuation_token: Option<String>,
 }
 
 /// What has happened to an object.

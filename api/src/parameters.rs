@@ -9,6 +9,11 @@ use crate::events::EventType;
 #[schemars(inline)]
 pub struct PageLimit(#[schemars(range(min = 1, max = 1000))] pub u32);
 
+/// Most keys that a count examines.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+pub struct MaxKeys(#[schemars(range(min = 1, max = 10_000_000))] pub u32);
+
 /// Most entries that an inspection examines.
 #[derive(JsonSchema)]
 #[schemars(inline)]

@@ -124,7 +124,8 @@ pub use types::public_access::{
     PublicAccessBlock, PublicRule,
 };
 pub use types::search::{
-    AttributesFilter, FindObjects, Folder, FolderUsage, FoundObjects, KeyFilter, ObjectEvents, SearchBounds,
+    AttributesFilter, CountFolders, FindObjects, Folder, FolderUsage, FoundObjects, KeyFilter, ObjectEvents,
+    SearchBounds,
 };
 pub use types::tags::{InvalidTags, Tags};
 pub use types::upload::{

@@ -4,7 +4,7 @@ import http.server
 import json
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import requests
@@ -28,8 +28,8 @@ def with_more(value: object, is_map: bool = False) -> object:
 
 
 @contextmanager
-def newer_server(store: Cairn) -> Iterator[str]:
-    """Forwards to the management plane. Returns the URL of the later server."""
+def newer_server(store: Cairn, changed: Callable[[str], str] = str) -> Iterator[str]:
+    """Forwards to the management plane, the path and query as `changed` returns them. Returns the URL of the later server."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -37,7 +37,7 @@ def newer_server(store: Cairn) -> Iterator[str]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             kept = {name: value for name, value in self.headers.items() if name.lower() in ("authorization", "content-type", "accept")}
-            answer = requests.request(self.command, store.management + self.path, headers=kept, data=body, timeout=TIMEOUT)
+            answer = requests.request(self.command, store.management + changed(self.path), headers=kept, data=body, timeout=TIMEOUT)
             content = answer.content
             if content and answer.headers["Content-Type"] == "application/json":
                 content = json.dumps(with_more(answer.json())).encode()

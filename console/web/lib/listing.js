@@ -6,12 +6,14 @@ import { icon } from "./icons.js";
 import { openMenuBelow } from "./menu.js";
 import { draw } from "./navigation.js";
 import { count, plural, t } from "./text.js";
-import { ask, button, notice, noticeError, sizeCell, tag } from "./ui.js";
+import { ask, button, notice, noticeError, SKELETON_AFTER, sizeCell, tag } from "./ui.js";
 
 const HIDDEN_COLUMNS = "cairn-hidden-columns";
 const PAGE = 1000;
 // More entries of a folder are neither sorted nor compared.
 const READ_MAX = 10_000;
+// Keys that one request counts, within a second or two.
+const COUNT_KEYS = 1_000_000;
 
 /** Yields the pages of the objects below a prefix. `parameters` may have a delimiter. */
 export async function* objectPages(bucket, prefix, parameters) {
@@ -133,37 +135,75 @@ export function comparison(state) {
   }[state]?.();
 }
 
-/** Returns a function that makes the cell with the size of a folder. All folders of a level are counted at once. */
+/**
+ * Returns a function that makes the cell with the size of a folder. All folders of a level are counted at once; those
+ * that the answers leave out, one by one.
+ */
 export function folderSizes(bucket, prefix, place) {
   const sizes = new Map();
+  const objectsOf = ({ objects }) => plural(objects, "{n} object", "{n} objects");
+  let running = null;
+  let isCounted = false;
   const contentOf = (folder) => {
+    if (running?.folder === folder) return running.content;
     const known = sizes.get(folder);
-    if (!known)
-      return h(
-        "button",
-        {
-          type: "button",
-          class: "link",
-          "aria-label": t("Show size of {name}", { name: folder }),
-          onclick: measure,
-        },
-        t("Show size"),
-      );
-    const objects = plural(known.objects, "{n} object", "{n} objects");
-    return [sizeCell(known.bytes), h("div", { class: "muted small" }, objects)];
+    if (known) return [sizeCell(known.bytes), h("div", { class: "muted small" }, objectsOf(known))];
+    if (running) return "…";
+    const label = t("Show size of {name}", { name: folder });
+    return h("button", { type: "button", class: "link", "aria-label": label, onclick: measure }, t("Show size"));
   };
-  async function measure(event) {
-    const { folder } = event.target.closest("[data-folder]").dataset;
-    try {
-      const found = await api.get(bucketPath(bucket, "folder-usage"), { prefix });
-      for (const one of found.folders) sizes.set(one.prefix, one);
-      for (const cell of place.querySelectorAll("[data-folder]")) {
-        fill(cell, contentOf(cell.dataset.folder));
-        if (cell.dataset.folder === folder) cell.closest("tr").querySelector("a").focus();
+  function show() {
+    for (const cell of place.querySelectorAll("[data-folder]")) {
+      const { folder } = cell.dataset;
+      if (running?.folder === folder && cell.contains(running.content[0])) continue;
+      const isFocused = cell.contains(document.activeElement);
+      fill(cell, contentOf(folder));
+      if (isFocused) (cell.querySelector("button") ?? cell.closest("tr").querySelector("a")).focus();
+    }
+  }
+  // Counts page by page. Returns the whole; `take` gets each folder when it is complete.
+  async function countAll(below, signal, soFar, take) {
+    const all = { prefix: below, objects: 0, bytes: 0 };
+    let open;
+    let token;
+    do {
+      const query = { prefix: below, max_keys: COUNT_KEYS, continuation_token: token };
+      const page = await api.get(bucketPath(bucket, "folder-usage"), query, { signal });
+      if (!place.isConnected) throw new DOMException("", "AbortError");
+      all.objects += page.objects;
+      all.bytes += page.bytes;
+      for (const one of page.folders) {
+        if (open?.prefix === one.prefix) {
+          one.objects += open.objects;
+          one.bytes += open.bytes;
+        } else if (open) take(open);
+        open = one;
       }
-      if (!found.complete) notice(t("The folder is too large: not everything was counted."));
+      token = page.next_continuation_token;
+      soFar.textContent = objectsOf(all);
+      if (token) show();
+    } while (token);
+    if (open) take(open);
+    return all;
+  }
+  async function measure(event) {
+    if (running) return;
+    const { folder } = event.target.closest("[data-folder]").dataset;
+    const stop = new AbortController();
+    const soFar = h("div", { class: "muted small" });
+    running = { folder, content: [button(t("Cancel"), () => stop.abort(), "link"), soFar] };
+    const timer = setTimeout(show, SKELETON_AFTER);
+    const keep = (one) => sizes.size < READ_MAX && sizes.set(one.prefix, one);
+    try {
+      if (!isCounted) await countAll(prefix, stop.signal, soFar, keep);
+      isCounted = true;
+      if (!sizes.has(folder)) sizes.set(folder, await countAll(folder, stop.signal, soFar, () => {}));
     } catch (error) {
-      noticeError(error);
+      if (error.name !== "AbortError") noticeError(error);
+    } finally {
+      clearTimeout(timer);
+      running = null;
+      show();
     }
   }
   return (folder) => h("span", { "data-folder": folder }, contentOf(folder));

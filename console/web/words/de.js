@@ -996,7 +996,6 @@ export const words = {
   "The first request arrived": "Die erste Anfrage ist angekommen",
   "The first {n} are shown.": "Die ersten {n} werden angezeigt.",
   "The first {n} are shown. The command line lists all.": "Die ersten {n} werden gezeigt. Die Kommandozeile nennt alle.",
-  "The folder is too large: not everything was counted.": "Der Ordner ist zu groß: Nicht alles wurde gezählt.",
   "The greatest number of these exists.": "Die größte Anzahl davon ist erreicht.",
   "The hold has ended.": "Das Anhalten ist beendet.",
   "The input is not valid.": "Die Eingabe ist nicht gültig.",

@@ -89,17 +89,32 @@ pub struct Folder {
     pub bytes: u64,
 }
 
-/// What the objects below a prefix take up.
+/// Parameters of a count.
+#[derive(Clone, Debug)]
+pub struct CountFolders {
+    /// Keys begin with this.
+    pub prefix: Vec<u8>,
+    /// Where the count begins, exclusive.
+    pub after: Option<ListPosition>,
+    /// Most folders of the result, without those at its ends that may be parts.
+    pub folders_max: usize,
+    /// How much is examined.
+    pub bounds: SearchBounds,
+}
+
+/// A part of what the objects below a prefix take up.
 #[derive(Clone, Debug)]
 pub struct FolderUsage {
-    /// The folders one level below the prefix, ordered by prefix.
+    /// The folders one level below the prefix, ordered by prefix. Its first and last one may be parts of folders.
     pub folders: Vec<Folder>,
-    /// Number of all current objects, also those in no folder.
+    /// How many folders are not there, because others have more bytes. All of them were counted whole.
+    pub left_out: u64,
+    /// Number of the objects that were counted, also those in no folder.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether all objects were counted and all folders are there.
-    pub is_complete: bool,
+    /// Where the count continues. `None` at its end.
+    pub next: Option<ListPosition>,
 }
 
 /// The storage events of an object.

@@ -1,6 +1,7 @@
 """Whole buckets and folders in the console, in a real Chromium: search, sizes, archives, moves with a way back."""
 
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,82 @@ def test_folders_are_measured(page: Page, photos: str):
     page.see("2.0 MB")
     page.see("3 objects")
     assert not page.has("Show size of 2026/")
+
+
+# Requests count one key each, as if there were millions; `answer(path, options)` may do something else.
+SMALL_PAGES = """async () => {
+    const real = window.fetch;
+    window.asked = [];
+    window.answer = undefined;
+    window.fetch = (path, options) => {
+        const small = String(path).replace("max_keys=1000000", "max_keys=1");
+        if (small.includes("/folder-usage")) window.asked.push(small);
+        return window.answer?.(small, options) ?? real(small, options);
+    };
+}"""
+
+
+@pytest.fixture
+def requests(page: Page) -> Iterator[None]:
+    """Puts the page's way to the server back after the test."""
+    page.run("async () => { window.realFetch = window.fetch; }")
+    yield
+    page.run("async () => { window.fetch = window.realFetch; }")
+
+
+@pytest.mark.usefixtures("requests")
+def test_a_large_folder_is_measured_page_by_page(page: Page, photos: str):
+    """What continues in the next page is added up."""
+    page.go("bucket", photos)
+    page.run(SMALL_PAGES)
+    page.click("Show size of 2026/")
+    page.see("2.0 MB")
+    page.see("3 objects")
+    page.see("1 object")
+    assert page.run("async () => window.asked.length") == 4, "a page for each key"
+    page.gone("Cancel")
+
+
+@pytest.mark.usefixtures("requests")
+def test_measuring_is_cancelled(page: Page, photos: str):
+    """Cancel ends the request. What was counted whole stays, and the rest can be asked for again."""
+    page.go("bucket", photos)
+    page.run(SMALL_PAGES)
+    page.run("""async () => {
+        window.answer = (path, {signal}) => window.asked.length < 3 ? undefined
+            : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    }""")
+    page.click("Show size of 2026/")
+    page.wait("async () => window.asked.length === 3")
+    page.see("2 objects")
+    page.see("Cancel")
+    page.see("5.0 kB")
+    page.click("Cancel")
+    page.gone("Cancel")
+    assert page.has("Show size of 2026/") and not page.has("Show size of 2025/")
+    page.run("async () => { window.answer = undefined; }")
+    page.click("Show size of 2026/")
+    page.see("2.0 MB")
+
+
+@pytest.mark.usefixtures("requests")
+def test_a_folder_that_is_left_out_is_counted_alone(page: Page, photos: str):
+    """The answer for a level has the largest folders only."""
+    page.go("bucket", photos)
+    page.run("""async () => {
+        const real = window.fetch;
+        window.fetch = async (path, options) => {
+            const response = await real(path, options);
+            if (!String(path).includes("/folder-usage")) return response;
+            const body = await response.json();
+            const folders = body.folders.filter((folder) => folder.prefix !== "2025/");
+            return new Response(JSON.stringify({...body, folders, folders_left_out: 1, complete: false}));
+        };
+    }""")
+    page.click("Show size of 2025/")
+    page.see("5.0 kB")
+    page.see("1 object")
+    page.see("2.0 MB")
 
 
 def test_folder_and_objects_are_saved_as_archives(page: Page, photos: str, run_folder: Path):

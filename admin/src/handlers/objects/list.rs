@@ -1,7 +1,7 @@
 //! `GET /api/v1/buckets/{bucket}/objects`: pages of objects in key order, the current ones or those of a moment.
 
 use cairn_api::ObjectPage;
-use cairn_engine::{EngineError, ListObjects};
+use cairn_engine::{EngineError, ListObjects, ListPosition};
 use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_transfer::list_token;
 use futures_lite::future::yield_now;
@@ -59,17 +59,25 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 /// `INVALID_REQUEST`.
 pub(super) fn list_parameters(query: &Parameters) -> Result<ListObjects<'_>, AdminError> {
     let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
+    Ok(ListObjects {
+        prefix: query.text("prefix").unwrap_or_default().as_bytes(),
+        delimiter: query.text("delimiter").filter(|text| !text.is_empty()).map(str::as_bytes),
+        after: continuation(query)?,
+        max: limit.map_or(LIST_ENTRIES_MAX, usize_of),
+    })
+}
+
+/// Returns where the list continues that a query asks for.
+///
+/// # Errors
+/// `INVALID_REQUEST` when the token is none.
+pub(super) fn continuation(query: &Parameters) -> Result<Option<ListPosition>, AdminError> {
     let position = |text| {
         list_token::to_position(text).ok_or_else(|| {
             AdminError::invalid("continuation_token is invalid: it must come from a response of this route")
         })
     };
-    Ok(ListObjects {
-        prefix: query.text("prefix").unwrap_or_default().as_bytes(),
-        delimiter: query.text("delimiter").filter(|text| !text.is_empty()).map(str::as_bytes),
-        after: query.text("continuation_token").map(position).transpose()?,
-        max: limit.map_or(LIST_ENTRIES_MAX, usize_of),
-    })
+    query.text("continuation_token").map(position).transpose()
 }
 
 /// Returns the common prefixes of a page as texts.

@@ -310,7 +310,8 @@ operations! {
         optional::<PageLimit>("limit"), optional::<String>("continuation_token"),
     ], None => [ok::<FoundPage>()], [BUCKET_NAME, BUCKET, STATE];
     "get_folder_usage", "objects": "Counts objects and bytes below a prefix, and of the folders one level below it.";
-    [optional::<Prefix>("prefix")], None => [ok::<FolderUsage>()], [BUCKET_NAME, BUCKET];
+    [optional::<Prefix>("prefix"), optional::<MaxKeys>("max_keys"), optional::<String>("continuation_token")],
+    None => [ok::<FolderUsage>()], [BUCKET_NAME, BUCKET];
     "get_object_history", "objects": "Shows what has happened to an object, the latest first.";
     [], None => [ok::<ObjectHistory>()], [BUCKET_NAME, BUCKET, OBJECT];
     "list_deleted_objects", "objects": "Lists the objects that delete markers hide, in key order.";
