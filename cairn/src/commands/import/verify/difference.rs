@@ -151,7 +151,7 @@ mod tests {
             version_id: Some("1".to_owned()),
             is_marker: false,
             is_latest: true,
-            etag: "x".to_owned(),
+            etag: "900150983cd24fb0d6963f7d28e17f72".to_owned(),
             size: 3,
             modified: 1_795_694_996_878,
             has_client_key: false,
@@ -159,7 +159,7 @@ mod tests {
         };
         let here = |changes: serde_json::Value| {
             let mut body = json!({"key": "k", "version_id": "1", "is_latest": true, "is_delete_marker": false, "size": 3,
-                "etag": "x", "last_modified": "2026-11-26T12:09:56.000Z", "legal_hold": false});
+                "etag": "900150983cd24fb0d6963f7d28e17f72", "last_modified": "2026-11-26T12:09:56.000Z", "legal_hold": false});
             for (name, value) in changes.as_object().expect("an object") {
                 body[name] = value.clone();
             }
@@ -168,6 +168,9 @@ mod tests {
         assert_eq!(SUBJECT.listed(&entry, &here(json!({}))), []);
         let other = json!({"size": 4, "etag": "y", "last_modified": "2026-11-26T12:09:57.000Z"});
         assert_eq!(kinds(&SUBJECT.listed(&entry, &here(other))), ["date", "size", "etag"]);
+        // A tag of another form is not kept.
+        let unusual = Entry { etag: "crc64nvme-AAAA".to_owned(), ..entry.clone() };
+        assert_eq!(SUBJECT.listed(&unusual, &here(json!({}))), []);
         assert_eq!(kinds(&SUBJECT.listed(&entry, &here(json!({"is_delete_marker": true})))), ["marker"]);
     }
 
