@@ -32,6 +32,7 @@ class Version:
     content: bytes | None = b""
     is_latest: bool = True
     listed_etag: str | None = None
+    listed_size: int | None = None
     etag: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     locks: dict[str, str] = field(default_factory=dict)
@@ -222,7 +223,7 @@ class OddStore:
         page = found[begin : begin + PAGE]
         text = "".join(
             f"<Contents><Key>{self.named(one.key)}</Key><LastModified>{DATE.format(one.second)}Z</LastModified>"
-            f"<ETag>&#34;{one.tag}&#34;</ETag><Size>{len(one.content or b'')}</Size></Contents>"
+            f"<ETag>&#34;{one.tag}&#34;</ETag><Size>{len(one.content or b'') if one.listed_size is None else one.listed_size}</Size></Contents>"
             for one in page
         )
         text += self.encoding()

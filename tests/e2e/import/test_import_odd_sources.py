@@ -180,6 +180,16 @@ def test_files_without_entity_tags(source_of: Callable[[Oddities], Importer]):
     assert importer.json("verify", "--bucket", "no-tags", "--read", "all")["differences"] == 0
 
 
+def test_lengths_that_a_list_does_not_tell(source_of: Callable[[Oddities], Importer], here: BaseClient):
+    """versitygw lists symbolic links with the length of their own. The plan names one, and the import fails for it alone."""
+    importer = source_of(VERSITYGW)
+    importer.source.add("link", Version("file", "null", 1, b"hello"), Version("link", "null", 1, b"hello", listed_size=4))
+    (loss,) = importer.json("plan", "--bucket", "link")["losses"]
+    assert (loss["kind"], loss["name"]) == ("object", "link/link") and "listed with 4 bytes and sent with 5" in loss["reason"]
+    assert importer.objects("--bucket", "link", code=1) == {"listed": 2, "created": 1, "failed": 1}
+    assert content(here, "link", "file") == b"hello"
+
+
 def test_what_is_listed_and_cannot_be_read_fails(source_of: Callable[[Oddities], Importer]):
     """It is not believed to be gone: exit code 1, also of later runs, and the plan names it."""
     importer = source_of(Oddities(lost_keys=frozenset({"many/03"})))
@@ -189,6 +199,14 @@ def test_what_is_listed_and_cannot_be_read_fails(source_of: Callable[[Oddities],
     assert importer.objects("--bucket", "lost", code=1) == {"listed": 5, "created": 4, "failed": 1}
     assert importer.objects("--bucket", "lost", "--delete", code=1) == {"listed": 5, "unchanged": 4, "failed": 1}
     assert "the source lists it" in (importer.journal / "failures.jsonl").read_text()
+
+
+def test_versions_of_a_bucket_that_says_it_has_none(source_of: Callable[[Oddities], Importer]):
+    """They are not passed over in favour of the current objects alone: what does not fit is a failure."""
+    importer = source_of(Oddities())
+    importer.source.add("denied", Version("k", "2", 2, b"2"), Version("k", "1", 1, b"1", is_latest=False))
+    assert importer.json("plan", "--bucket", "denied")["buckets"][0]["versions"] == 2
+    assert importer.objects("--bucket", "denied", code=1) == {"listed": 2, "failed": 2}
 
 
 def test_deletions_are_confirmed_by_the_source(source_of: Callable[[Oddities], Importer], here: BaseClient):

@@ -208,9 +208,19 @@ impl Copier<'_> {
 
     /// Whether the answer is about the version that was listed.
     fn same(&self, entry: &Entry, answer: &Answer) -> Result<(), Problem> {
-        let Some(etag) = answer.etag().filter(|etag| *etag != entry.etag) else { return Ok(()) };
+        let length = answer.whole_length();
+        let Some(etag) = answer.etag().filter(|etag| *etag != entry.etag) else {
+            // Without a usable tag, nothing else would notice that only a part of it was copied.
+            return match length.filter(|length| *length != entry.size) {
+                None => Ok(()),
+                Some(length) => Err(Problem::Version(format!(
+                    "it is listed with {} bytes and sent with {length}: if it was overwritten meanwhile, run the import again",
+                    entry.size
+                ))),
+            };
+        };
         let has_its_date = answer.modified().is_some_and(|modified| modified / 1000 == entry.modified / 1000);
-        let has_its_size = answer.whole_length() == Some(entry.size);
+        let has_its_size = length == Some(entry.size);
         if has_its_date && has_its_size && self.source.lists_as(self.bucket, entry)? {
             return Err(Problem::OtherTag(etag.to_owned()));
         }

@@ -226,6 +226,11 @@ fn following(page: &Page, detail: Detail, settings: Settings) -> Detail {
     }
 }
 
+/// Whether an entry is a current object that was never a version.
+fn is_alone(entry: &Entry) -> bool {
+    entry.id() == "null" && entry.is_latest && !entry.is_marker
+}
+
 /// Fetches the first page, and finds out what the source tells.
 fn first(source: &Remote, bucket: &SourceBucket, settings: Settings) -> Result<(Page, Detail), Trouble> {
     let mut detail = if settings == Settings::Never { Detail::Versions } else { Detail::Settings };
@@ -235,7 +240,7 @@ fn first(source: &Remote, bucket: &SourceBucket, settings: Settings) -> Result<(
             (Err(trouble), Detail::Versions) if trouble.is_unknown_operation() => Detail::Objects,
             // Of such buckets, all stores list objects in the simple form, and some tell more there: the right entity tags.
             (Ok(page), Detail::Settings | Detail::Versions)
-                if bucket.versioning.is_none() && !page.has_settings =>
+                if bucket.versioning.is_none() && !page.has_settings && page.entries.iter().all(is_alone) =>
             {
                 Detail::Current
             }

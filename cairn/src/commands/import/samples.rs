@@ -133,9 +133,12 @@ impl Measured {
         let version = VersionRef { bucket, key: &entry.key, version: entry.version_id.as_deref() };
         let size = entry.size.min(bytes_max);
         let range = (size < entry.size).then_some((0, size));
-        let content = source
-            .get(version, None, range, size)
-            .map(|answer| std::io::copy(&mut answer.into_reader(), &mut std::io::sink()).unwrap_or_default());
+        let content = source.get(version, None, range, size).and_then(|answer| match answer.whole_length() {
+            Some(length) if length != entry.size => {
+                Err(Trouble::Wrong(format!("it is listed with {} bytes and sent with {length}", entry.size)))
+            }
+            _ => Ok(std::io::copy(&mut answer.into_reader(), &mut std::io::sink()).unwrap_or_default()),
+        });
         match content {
             Ok(bytes) => {
                 self.objects.fetch_add(1, Ordering::Relaxed);
