@@ -116,12 +116,15 @@ impl Groups {
         let key = first.key.clone();
         self.is_ordered &= self.last_key.as_ref().is_none_or(|last| last.as_bytes() < key.as_bytes());
         // Some sources begin a page with the last entry of the page before.
-        let mut seen = HashSet::from([first.id().to_owned()]);
+        let mut seen = HashSet::new();
         let mut entries = vec![first];
         while let Some(entry) = self.next_entry()? {
             if entry.key != key {
                 self.ahead = Some(entry);
                 break;
+            }
+            if seen.is_empty() {
+                seen.insert(entries[0].id().to_owned());
             }
             if !seen.insert(entry.id().to_owned()) {
                 continue;
