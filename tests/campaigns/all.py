@@ -53,6 +53,7 @@ PARTS = [
     Part("restart", ("tests/campaign", "restart",), "--objects", 1_000_000),
     Part("histories", ("tests/campaign", "histories", "--seed", "7"), "--histories", 5000),
     Part("fuzzing", ("fuzz/run",), "--executions", 100_000_000),
+    Part("imports from other stores", ("tests/campaign", "import-sources", "--seed", "1"), "--kills", 20),
     Part("hostile clients", ("tests/campaign", "hostile",), "--rounds", 3),
 ]
 

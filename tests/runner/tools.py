@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Installs one group of tools: `tools.py python|javascript|go|clients` or `tools.py debian COMMAND[:PACKAGE] ...`.
+"""Installs one group of tools: `tools.py python|javascript|go|clients|sources` or `tools.py debian COMMAND[:PACKAGE] ...`.
 
 What is not Debian's comes from the cache (see cache.py) and is linked into the clone, where the suites look for it: tests/.venv,
-tests/clients/javascript/node_modules, tests/.tools. Group `clients` is what only the client matrix needs.
+tests/clients/javascript/node_modules, tests/.tools. Group `clients` is what only the client matrix needs, and `sources`
+the stores that a campaign imports from.
 """
 
 import os
@@ -119,6 +120,12 @@ def clients() -> None:
     java_program(CLIENTS / "iceberg", "IcebergCalls.java")
 
 
+def sources() -> None:
+    """The store that `tests/campaign import-sources` imports from."""
+    need("go", "1.25 or later, for versitygw")
+    go_program(CLIENTS / "versitygw", {"versitygw": "github.com/versity/versitygw/cmd/versitygw"})
+
+
 def rust_program(package: Path, name: str) -> None:
     """Builds a program in the versions of its lock file."""
     def build(folder: Path) -> None:
@@ -162,7 +169,7 @@ def debian(*tools: str) -> None:
 
 def main() -> int:
     """Installs the group that the command line names."""
-    groups = {"python": python, "javascript": javascript, "go": go, "clients": clients, "debian": debian}
+    groups = {"python": python, "javascript": javascript, "go": go, "clients": clients, "sources": sources, "debian": debian}
     try:
         groups[sys.argv[1]](*sys.argv[2:])
     except (Missing, subprocess.CalledProcessError) as error:
