@@ -143,6 +143,47 @@ class SmallDisk:
         self.undo.close()
 
 
+class LogicalVolume:
+    """A mounted file system on a logical volume, in a group with `spare` bytes for snapshots."""
+
+    def __init__(self, folder: Path, size: int, spare: int, file_system: str = "ext4"):
+        need(FORMATS[file_system][0], "lvcreate")
+        try:
+            os.close(os.open("/dev/mapper/control", os.O_RDWR))
+        except OSError as error:
+            raise Unavailable(f"the kernel has no device mapper: {error.strerror}") from None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file_system, self.folder, self.group = file_system, folder / "mounted", f"cairn-{os.getpid()}"
+        # Groups of the machine are never seen. Without its udev, the tools make the device files.
+        configuration = folder / "lvm"
+        configuration.mkdir()
+        (configuration / "lvm.conf").write_text(
+            'devices {\nfilter=["a|^/dev/loop|", "r|.*|"]\nuse_devicesfile=0\n}\nactivation {\nudev_sync=0\nudev_rules=0\nmonitoring=0\n}\n'
+        )
+        self.environment = {"LVM_SYSTEM_DIR": str(configuration)}
+        image = folder / "disk.img"
+        with image.open("wb") as file:
+            file.truncate(size + spare)
+        with contextlib.ExitStack() as undo:
+            device = attach(image)
+            undo.callback(detach, device)
+            self._run("vgcreate", "-q", self.group, device)
+            undo.callback(self._run, "vgremove", "-q", "-y", self.group)
+            self._run("lvcreate", "-q", "-y", "--size", f"{size - (64 << 20)}b", "--name", "cairn", self.group)
+            volume = f"/dev/{self.group}/cairn"
+            command(*FORMATS[file_system], volume)
+            mount(volume, file_system, self.folder)
+            undo.callback(unmount, self.folder)
+            self.undo = undo.pop_all()
+
+    def _run(self, *arguments: str) -> None:
+        command("env", *(f"{name}={value}" for name, value in self.environment.items()), *arguments)
+
+    def close(self) -> None:
+        """Unmounts the volume, and removes it with its snapshots."""
+        self.undo.close()
+
+
 class ForgetfulDisk:
     """A file system on a disk that loses unflushed writes at a power cut (tests/forgetful-disk)."""
 
