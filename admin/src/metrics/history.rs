@@ -72,12 +72,12 @@ impl State {
     }
 }
 
-/// The history, and the thread that writes it. Dropping it writes the file and ends the thread.
+/// The history, and the thread that writes it.
 pub(crate) struct MetricHistory {
     state: Arc<Mutex<State>>,
     /// Asks the thread to write the file. The thread ends when it is gone.
-    saves: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    saves: Mutex<Option<Sender<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -118,7 +118,14 @@ impl MetricHistory {
             }
             file.save(&written);
         })?;
-        Ok(Self { state, saves: Some(saves), thread: Some(thread) })
+        Ok(Self { state, saves: Mutex::new(Some(saves)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Writes the file and ends the thread. Blocks for a few milliseconds. Nothing is written afterwards.
+    pub(crate) fn close(&self) {
+        *lock(&self.saves) = None;
+        // A panic of the thread has been logged.
+        let _ = lock(&self.thread).take().map(JoinHandle::join);
     }
 
     /// Returns when the history began.
@@ -159,16 +166,8 @@ impl MetricHistory {
     pub(crate) fn dismiss(&self, dismissal: Dismissal, now: Timestamp) -> Result<(), TooMany> {
         lock(&self.state).dismissals.set(dismissal, now)?;
         // The thread has only gone if the store is closed.
-        let _ = self.saves.as_ref().map(|saves| saves.send(()));
+        let _ = lock(&self.saves).as_ref().map(|saves| saves.send(()));
         Ok(())
-    }
-}
-
-impl Drop for MetricHistory {
-    fn drop(&mut self) {
-        self.saves = None;
-        // Writing takes a few milliseconds. A panic of the thread has been logged.
-        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 

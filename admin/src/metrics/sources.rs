@@ -70,6 +70,11 @@ impl MetricSources {
         })
     }
 
+    /// Writes the figures over time, before the store is closed. Blocks for a few milliseconds.
+    pub fn close(&self) {
+        self.history.iter().for_each(MetricHistory::close);
+    }
+
     /// Returns the figures over time; `None` in a process without a store.
     pub(crate) fn history(&self) -> Option<&MetricHistory> {
         self.history.as_ref()

@@ -123,8 +123,9 @@ fn serve_supervised(
     let shutdown = Shutdown::new(budget.executors);
     let plan = Plan { settings, budget, mode, watchdog, shutdown };
     let mut closers = Closers::default();
-    let served = Subsystems::open(&plan, store, &mut closers)
-        .and_then(|(subsystems, ports)| serve_subsystems(&plan, subsystems, ports, manager, on_ready));
+    let served = Subsystems::open(&plan, store, &mut closers).and_then(|(subsystems, ports)| {
+        serve_subsystems(&plan, subsystems, ports, &mut closers, manager, on_ready)
+    });
     closers.close(&served);
     match &served {
         Ok(()) => tracing::info!(target: "service", "stopped"),
@@ -138,6 +139,7 @@ fn serve_subsystems(
     plan: &Plan,
     subsystems: Subsystems,
     Ports { certificates, listeners, addresses }: Ports,
+    closers: &mut Closers,
     manager: &ServiceManager,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
@@ -147,7 +149,7 @@ fn serve_subsystems(
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates.clone())
         .map_err(ServeError::Signals)?;
     let executors_serve = Arc::new(AtomicBool::new(false));
-    let shared = Shared::new(plan, subsystems, certificates, &listeners, &executors_serve)?;
+    let shared = Shared::new(plan, subsystems, closers, certificates, &listeners, &executors_serve)?;
     let running = start_executors(listeners, &shared)?;
     executors_serve.store(true, Ordering::Release);
     let Addresses { data, management, console } = addresses;

@@ -27,7 +27,7 @@ use super::listeners::Listeners;
 use super::plan::Plan;
 use super::readiness;
 use super::shutdown::Shutdown;
-use super::subsystems::Subsystems;
+use super::subsystems::{Closers, Subsystems};
 use crate::certificates::Certificates;
 use crate::config::Settings;
 use crate::error::ServeError;
@@ -89,6 +89,7 @@ impl Shared {
     pub(super) fn new(
         plan: &Plan,
         subsystems: Subsystems,
+        closers: &mut Closers,
         certificates: Certificates,
         listeners: &[Listeners],
         executors_serve: &Arc<AtomicBool>,
@@ -101,6 +102,9 @@ impl Shared {
         let console_is_secure = certificates.of(Plane::Console).is_some();
         let metrics = metric_sources(listeners, certificates, &subsystems.store, settings)
             .map_err(ServeError::Threads)?;
+        let metrics = Arc::new(metrics);
+        // Executors may end while a task still holds the metrics, so nothing is written when they are dropped.
+        closers.add(&metrics, |metrics, _| metrics.close());
         Ok(Self {
             settings: Arc::clone(settings),
             shutdown: shutdown.clone(),
@@ -118,7 +122,7 @@ impl Shared {
                 imports: ImportRuns::default(),
                 archives: Archives::default(),
                 readiness,
-                metrics: Arc::new(metrics),
+                metrics,
                 setting_values: settings.values_of_refusing_settings().into(),
             },
             subsystems,

@@ -66,7 +66,8 @@ type Closer = Box<dyn FnOnce(&Result<(), ServeError>)>;
 pub(super) struct Closers(Vec<Closer>);
 
 impl Closers {
-    fn add<T: 'static>(
+    /// Adds the closer of what has just been opened.
+    pub(super) fn add<T: 'static>(
         &mut self,
         opened: &Arc<T>,
         close: impl FnOnce(&T, &Result<(), ServeError>) + 'static,
