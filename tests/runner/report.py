@@ -19,13 +19,16 @@ class Counts:
 
     passed: int = 0
     failed: int = 0
+    # Pytest has failed those that may not be skipped. Cargo's are never run by anybody.
     skipped: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
 
     def add(self, other: "Counts") -> None:
         """Adds those of another step."""
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.ignored += other.ignored
 
 
 def failed_crate_tests(result: Result) -> list[str]:
@@ -47,7 +50,7 @@ def counts_of(result: Result) -> Counts:
             found.failed += int(failed)
         # They are counted where they passed.
         found.failed -= len(result.unstable)
-        found.skipped = PYTEST_SKIPPED.findall(output) + CARGO_IGNORED.findall(output)
+        found.skipped, found.ignored = PYTEST_SKIPPED.findall(output), CARGO_IGNORED.findall(output)
     if not result.ok and found.failed == 0:
         found.failed = 1
     return found
@@ -75,11 +78,11 @@ def print_report(results: list[Result], sections: list[str], wall_seconds: float
     print(f"\n{table(results, sections)}")
     cpu_seconds = sum(result.cpu_seconds for result in results)
     print(f"{'in all':45} {wall_seconds:7.0f} {cpu_seconds:7.0f} {total.passed:7} {total.failed:7}")
-    if total.skipped:
-        print(f"\n{len(total.skipped)} tests were skipped:")
-        print("\n".join(f"  {test}" for test in total.skipped))
+    if skipped := total.skipped + total.ignored:
+        print(f"\n{len(skipped)} tests were skipped:")
+        print("\n".join(f"  {test}" for test in skipped))
     unstable = [test for result in results for test in result.unstable]
-    well = not failed and (skips_allowed or not total.skipped)
+    well = not failed and (skips_allowed or not total.ignored)
     if failed:
         print(f"\n./test: {len(failed)} steps failed:")
         for result in failed:
@@ -87,7 +90,7 @@ def print_report(results: list[Result], sections: list[str], wall_seconds: float
             tests = FAILED_TEST.findall(result.output()) if result.step.tests else []
             print("".join(f"    {python or rust}\n" for python, rust in tests), end="")
     elif not well:
-        print("\n./test: tests were skipped, and CI is set; CAIRN_ALLOW_SKIPS=1 allows it")
+        print("\n./test: tests are ignored, and CI is set; CAIRN_ALLOW_SKIPS=1 allows it")
     elif unstable:
         print(f"\n./test: well only because {len(unstable)} tests passed when they were repeated alone. Each is UNSTABLE, a fault to fix:")
         print("\n".join(f"  {test}" for test in unstable))

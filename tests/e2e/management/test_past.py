@@ -125,6 +125,15 @@ def test_deleted_objects_are_listed_and_come_back(admin: Management, s3: S3, ver
         expect_refusal(admin.post(f"/buckets/{versioned}/undelete", body), 400, "INVALID_REQUEST")
 
 
+def test_everybody_who_deleted_is_named(admin: Management, s3: S3, versioned: str):
+    """Regression: a marker and its event read the clock apart. Where a millisecond ended in between, the name was missing."""
+    for number in range(300):
+        s3.put(versioned, f"k{number:03}", b"x")
+        s3.delete(versioned, f"k{number:03}")
+    found = expect(admin.get(f"/buckets/{versioned}/deleted-objects", params={"limit": 1000}), 200)["objects"]
+    assert len(found) == 300 and {one["deleted_by"] for one in found} == {"root"}
+
+
 def test_a_bucket_is_restored_to_a_moment_and_back(admin: Management, s3: S3, versioned: str):
     """A trial changes nothing, a repetition neither, no version is deleted, and the way back leads to what was there before."""
     then, time, now = changed(admin, s3, versioned)

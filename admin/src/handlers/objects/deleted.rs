@@ -23,8 +23,11 @@ use crate::limits::{LIST_ENTRIES_MAX, LIST_YIELD_ENTRIES, RUN_KEYS_MAX};
 use crate::reply::Reply;
 use crate::request::names::object_key;
 
-/// Events that are looked through for the one of a deletion: those of its millisecond.
+/// Events of a key that are looked through for the one of a deletion.
 const EVENTS_MAX: usize = 100;
+/// When the event of a delete marker is written, in milliseconds after the marker, as first and end. Both are written by one
+/// change, which reads the clock twice. So nearly all events are of the same millisecond.
+const EVENT_DELAYS: [(u64, u64); 2] = [(0, 1), (1, 1000)];
 /// Delete markers over each other that are removed to reach an object.
 const MARKERS_MAX: usize = 1000;
 
@@ -60,21 +63,28 @@ fn deleted_by(
     bucket: &Bucket,
     deleted: &DeletedObject,
 ) -> Result<Option<String>, AdminError> {
-    let query = EventQuery {
-        from: Tick::first_at(deleted.deleted_at),
-        until: Tick::first_at(Timestamp(deleted.deleted_at.0 + 1)),
-        types: EventTypes::from_iter([EventType::ObjectDeleted]),
-        bucket: Some(bucket.name.to_string()),
-        prefix: Some(deleted.key.clone()),
-        limit: EVENTS_MAX,
-        ..EventQuery::default()
-    };
-    let events = engine.store().events(&query)?.events.into_iter();
-    let mut of_marker = events.filter(|event| {
-        let object = event.object.as_ref();
-        object.is_some_and(|object| object.key == deleted.key && object.version == Some(deleted.first_marker))
-    });
-    Ok(of_marker.next().map(|event| event.principal).filter(|principal| !principal.is_empty()))
+    for (first, end) in EVENT_DELAYS {
+        let query = EventQuery {
+            from: Tick::first_at(Timestamp(deleted.deleted_at.0 + first)),
+            until: Tick::first_at(Timestamp(deleted.deleted_at.0 + end)),
+            types: EventTypes::from_iter([EventType::ObjectDeleted]),
+            bucket: Some(bucket.name.to_string()),
+            prefix: Some(deleted.key.clone()),
+            limit: EVENTS_MAX,
+            ..EventQuery::default()
+        };
+        let mut events = engine.store().events(&query)?.events.into_iter();
+        let of_marker = events.find(|event| {
+            let object = event.object.as_ref();
+            object.is_some_and(|object| {
+                object.key == deleted.key && object.version == Some(deleted.first_marker)
+            })
+        });
+        if let Some(event) = of_marker {
+            return Ok(Some(event.principal).filter(|principal| !principal.is_empty()));
+        }
+    }
+    Ok(None)
 }
 
 /// `POST /api/v1/buckets/{bucket}/undelete`: removes the delete markers on top of objects.
