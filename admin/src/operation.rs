@@ -1,6 +1,5 @@
 //! Description of one operation of the API: its method, path, permission and name.
 
-use cairn_engine::WriteCondition;
 use cairn_identity::policy::Action;
 use cairn_identity::{Role, Standing};
 use cairn_observe::AuditKind;
@@ -39,23 +38,6 @@ pub(crate) enum MemberAccess {
     Object(Action),
     /// This action on an object that the path does not name. The handler asks `Call::authorize_object`.
     Upload(Action),
-}
-
-/// How far a change is allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use]
-pub(crate) enum Permission {
-    /// Without a restriction.
-    Full,
-    /// An object may be written if its key has no current object. The commit decides.
-    IfAbsent,
-}
-
-impl Permission {
-    /// Restricts the condition of a write to what is allowed.
-    pub(crate) fn restrict(self, condition: WriteCondition) -> WriteCondition {
-        WriteCondition { must_be_absent: self == Self::IfAbsent, ..condition }
-    }
 }
 
 /// The only operations that are open to members, with the actions that the S3 API asks for. Every other one, and every new one,

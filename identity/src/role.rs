@@ -43,7 +43,7 @@ impl fmt::Display for Role {
 
 /// What a caller of the management plane may do.
 ///
-/// Members are no role: whatever asks for a role has none of theirs.
+/// A member has no role, so code that checks for a role refuses members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// The operations of a role.

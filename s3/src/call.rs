@@ -2,7 +2,7 @@
 
 use crate::access::account;
 use crate::access::audit::AuditContext;
-use crate::access::auth::{self, Permission, Requester, RequiredRights};
+use crate::access::auth::{self, Requester, RequiredRights};
 use crate::access::public::PublicRequest;
 use crate::access::recording::Recording;
 use crate::compatibility::Compatibility;
@@ -15,6 +15,7 @@ use crate::request::sosapi::{self, SystemObject};
 use crate::request::target::Target;
 use cairn_engine::{Bucket, BucketSettings, Cause, Engine, Origin, WriteCondition};
 use cairn_http1::{RequestHead, encode_path};
+use cairn_identity::policy::Permission;
 use cairn_identity::{Authentication, Authenticator, Credentials, Principal};
 use cairn_model::{ObjectKey, Timestamp};
 use cairn_net::Request;
@@ -114,7 +115,7 @@ impl Call<'_> {
 
     /// Restricts the condition of a write to what the client may write.
     pub(crate) fn permitted(&self, condition: WriteCondition) -> WriteCondition {
-        self.permission.get().restrict(condition)
+        WriteCondition { must_be_absent: self.permission.get().must_be_absent(), ..condition }
     }
 
     /// Returns who asks for the change, for its event.

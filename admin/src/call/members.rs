@@ -1,24 +1,24 @@
 //! Requests of members: people without a role, whose policies decide.
 //!
-//! Nothing is decided here: the compiled rights of the policies decide, as they do about accounts. They are asked before anything is
-//! looked up, so that a refusal reveals nothing about what exists, and again before a change is made.
+//! The compiled rights of the policies decide, as they do for accounts. They are asked before anything is looked up, so that a
+//! refusal reveals nothing about what exists, and again before a change is made.
 
 use std::sync::Arc;
 
 use cairn_http1::query_pairs;
 use cairn_identity::Standing;
-use cairn_identity::policy::{Action, Decision, Resource, Rights};
+use cairn_identity::policy::{Action, Decision, Permission, Resource, Rights};
 use cairn_model::{BucketName, ObjectKey};
 
 use super::Call;
 use crate::error::AdminError;
-use crate::operation::{MemberAccess, Permission};
+use crate::operation::MemberAccess;
 
 /// The parameters that members may use. Others name versions or earlier moments, or are not known.
 const PARAMETERS: [&str; 4] = ["prefix", "delimiter", "limit", "continuation_token"];
 
 impl Call<'_, '_> {
-    /// Returns the present rights of a member; `None` if the caller is none.
+    /// Returns the current rights of a member, or `None` if the caller has a role.
     ///
     /// # Errors
     /// `FORBIDDEN` if a policy is missing, `NOT_READY`.
@@ -74,11 +74,8 @@ impl Call<'_, '_> {
         bucket: &BucketName,
         key: &ObjectKey,
     ) -> Result<Permission, AdminError> {
-        match self.decide(action, Resource::Object(bucket.as_str(), key.as_str()))? {
-            Decision::Allowed => Ok(Permission::Full),
-            Decision::AllowedIfAbsent if action == Action::PutObject => Ok(Permission::IfAbsent),
-            denied => Err(missing(action, denied)),
-        }
+        let decision = self.decide(action, Resource::Object(bucket.as_str(), key.as_str()))?;
+        decision.permission(action == Action::PutObject).map_err(|denied| missing(action, denied))
     }
 
     /// Returns what a member is told in place of a missing object of the path, if it may not list the bucket (AWS: GetObject,

@@ -1,4 +1,4 @@
-//! What accounts may do, for people who ask; and the rights of people.
+//! Explanations of what accounts may do, and the rights of people.
 
 use super::handle::{Directory, page};
 use super::named_rights::UnusablePolicies;

@@ -17,8 +17,7 @@ pub const POLICIES_PER_ACCOUNT_MAX: usize = 10_000;
 pub const RESOURCES_PER_ACCOUNT_MAX: usize = 100_000;
 /// Different `source_ip` lists in the policies of an account. A decision looks at each of them.
 pub const SOURCE_LISTS_PER_ACCOUNT_MAX: usize = 100;
-/// Resources in the policies of a person, who has no account: one policy with all resources that it can have. An executor
-/// compiles them after a change, in about a millisecond.
+/// Most resources in the policies of a person: as many as one policy can have. An executor compiles them after a change.
 pub(super) const NAMED_RESOURCES_MAX: usize = 10_000;
 /// Resources in the compiled rights of people that are kept. Beyond it, all are forgotten and compiled when they are needed.
 pub(super) const NAMED_RESOURCES_CACHED_MAX: usize = 100_000;

@@ -32,4 +32,4 @@ pub use limits::{
     STATEMENTS_MAX,
 };
 pub use resource::{InvalidResource, Resource, ResourcePattern};
-pub use rights::{Decision, Rights, source_list_count};
+pub use rights::{Decision, Permission, Rights, source_list_count};

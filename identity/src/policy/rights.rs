@@ -36,6 +36,37 @@ impl Decision {
     pub fn is_allowed(self) -> bool {
         self == Self::Allowed
     }
+
+    /// Returns how far a request is allowed. `creates_object`: it writes an object or a part of one, so that a right to write
+    /// absent objects is enough.
+    ///
+    /// # Errors
+    /// The decision, if it does not allow the request.
+    pub fn permission(self, creates_object: bool) -> Result<Permission, Self> {
+        match self {
+            Self::Allowed => Ok(Permission::Full),
+            Self::AllowedIfAbsent if creates_object => Ok(Permission::IfAbsent),
+            denied => Err(denied),
+        }
+    }
+}
+
+/// How far a request is allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Permission {
+    /// Without a restriction.
+    Full,
+    /// It may write an object only if its key has no current object. The commit decides.
+    IfAbsent,
+}
+
+impl Permission {
+    /// Returns whether a write must fail if its key has a current object.
+    #[must_use]
+    pub fn must_be_absent(self) -> bool {
+        self == Self::IfAbsent
+    }
 }
 
 /// Returns whether a statement with these networks applies to a client. Where the client's address is not known, a

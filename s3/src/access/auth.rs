@@ -5,9 +5,8 @@ use crate::errors::{S3Error, S3Result};
 use crate::headers::copy_source::CopySource;
 use crate::request::fields::Fields;
 use crate::request::target::Target;
-use cairn_engine::WriteCondition;
 use cairn_http1::RequestHead;
-use cairn_identity::policy::{Action, Decision, Resource};
+use cairn_identity::policy::{Action, Decision, Permission, Resource};
 use cairn_identity::{
     AuthError, Authentication, Authenticator, Credentials, Principal, RootAttempts, SignedRequest,
 };
@@ -64,22 +63,6 @@ impl<'a> Requester<'a> {
     }
 }
 
-/// How far a request is allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Permission {
-    /// Without a restriction.
-    Full,
-    /// It may write an object only if its key has no current object. The commit decides.
-    IfAbsent,
-}
-
-impl Permission {
-    /// Restricts the condition of a write to what is allowed.
-    pub(crate) fn restrict(self, condition: WriteCondition) -> WriteCondition {
-        WriteCondition { must_be_absent: self == Self::IfAbsent, ..condition }
-    }
-}
-
 /// Checks that `client` may perform the required action on the bucket or object of `target`. Checked before the bucket is
 /// looked up, so that a refusal reveals nothing about what exists.
 ///
@@ -89,11 +72,8 @@ fn authorize(client: Requester<'_>, required: RequiredRights, target: &Target) -
     let Some(action) = required.action else { return Ok(Permission::Full) };
     let (bucket, key) = (target.bucket_text(), target.key_text());
     let resource = if key.is_empty() { Resource::Bucket(bucket) } else { Resource::Object(bucket, key) };
-    match client.decide(action, resource) {
-        Decision::Allowed => Ok(Permission::Full),
-        Decision::AllowedIfAbsent if required.creates_object => Ok(Permission::IfAbsent),
-        denied => Err(S3Error::denied(action, resource, denied)),
-    }
+    let decision = client.decide(action, resource);
+    decision.permission(required.creates_object).map_err(|denied| S3Error::denied(action, resource, denied))
 }
 
 /// Checks that policies of `client` allow anything in the bucket of `target`, before a document is read that names the

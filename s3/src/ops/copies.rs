@@ -1,7 +1,7 @@
 //! Shared code of CopyObject and UploadPartCopy: the source, the rights of the client, and the end of its connection.
 
 use crate::access::account;
-use crate::access::auth::{self, Permission, Requester, RequiredRights};
+use crate::access::auth::{self, Requester, RequiredRights};
 use crate::call::Call;
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -11,6 +11,7 @@ use crate::reply::slow_response::{self, Work};
 use crate::request::target::Target;
 use cairn_engine::{Bucket, ObjectInfo, Versioning};
 use cairn_http1::{BodyFraming, ResponseHead};
+use cairn_identity::policy::Permission;
 use cairn_identity::{Authentication, Authenticator, Credentials};
 use cairn_net::RequestBody;
 use std::future::Future;

@@ -255,7 +255,8 @@ impl Copy {
         let payload = engine.copy_payload(&mut permit, object, &bucket, &key).await?;
         // The commit needs no turn: it goes to the committer's queue, as that of a put.
         drop(permit);
-        let condition = rights.check_again()?.restrict(condition);
+        let must_be_absent = rights.check_again()?.must_be_absent();
+        let condition = WriteCondition { must_be_absent, ..condition };
         let (etag, is_encrypted) = (payload.etag(), payload.is_encrypted());
         let conditions = condition.clone();
         let reply_attributes = attributes.clone();

@@ -112,7 +112,8 @@ impl PartCopy {
         let payload = engine.copy_inspected(&mut permit, object, &bucket, &key, inspect).await?;
         // The commit needs no turn: it goes to the committer's queue, as that of an uploaded part.
         drop(permit);
-        rights.check_again()?;
+        // The completion decides whether the key may have an object.
+        let _ = rights.check_again()?;
         let checksum = running.map(|(algorithm, running)| (algorithm, running.finish()));
         let is_encrypted = payload.is_encrypted();
         let part = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum }).await?;

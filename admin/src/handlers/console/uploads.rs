@@ -11,7 +11,7 @@ use cairn_engine::{
     Attributes, Bucket, Cause, CompleteUpload, EngineError, NewUpload, PartInfo, PutPart, WriteCondition,
 };
 use cairn_http1::is_field_value;
-use cairn_identity::policy::Action;
+use cairn_identity::policy::{Action, Permission};
 use cairn_model::{ObjectKey, UploadId, u64_of, usize_of};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,6 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::objects::{completed, declared_size, receive, write_error};
 use crate::limits::STORED_HEADER_BYTES_MAX;
-use crate::operation::Permission;
 use crate::reply::Reply;
 use crate::request::names::{bucket_name, object_key};
 
@@ -201,7 +200,7 @@ pub(crate) async fn complete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
         upload: id,
         parts: parts.iter().map(|part| (part.number, part.md5)).collect(),
         checksums: Vec::new(),
-        condition: permission.restrict(condition),
+        condition: WriteCondition { must_be_absent: permission.must_be_absent(), ..condition },
         origin: call.origin(Cause::Request),
     };
     let engine = Rc::clone(call.engine()?);

@@ -54,7 +54,8 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Err(AdminError::invalid("the body does not match Content-MD5"));
     }
     call.authenticate_again()?;
-    let condition = call.authorize_object(Action::PutObject, &bucket.name, &key)?.restrict(condition);
+    let must_be_absent = call.authorize_object(Action::PutObject, &bucket.name, &key)?.must_be_absent();
+    let condition = WriteCondition { must_be_absent, ..condition };
     let etag = payload.etag();
     let (lock, origin) = (ObjectLock::default(), call.origin(Cause::Request));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
