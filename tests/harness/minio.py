@@ -3,41 +3,26 @@
 import base64
 import http.client
 import os
-import subprocess
 from pathlib import Path
 
 from botocore.client import BaseClient
 
 from .boto import make_client
+from .foreign_server import ForeignServer
 from .programs import TOOLS
 from .s3 import S3
-from .server import LOOPBACK, clean_environment, free_ports
+from .server import LOOPBACK
 from .sigv4 import Credential
-from .wait import until
 
 MINIO = os.environ.get("CAIRN_MINIO", str(TOOLS / "minio"))
 KMS_KEY = "key-of-the-tests"
 CREDENTIAL = Credential("minioadmin", "minio+secret/key=1")
 
 
-class Minio:
+class Minio(ForeignServer):
     """One server with its own folder and port."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self.port = free_ports(1)[0]
-        self.process: subprocess.Popen | None = None
-
-    @property
-    def endpoint(self) -> str:
-        """Returns the address."""
-        return f"http://{LOOPBACK}:{self.port}"
-
-    @property
-    def credential(self) -> Credential:
-        """Returns the root credential."""
-        return CREDENTIAL
+    credential = CREDENTIAL
 
     @property
     def boto(self) -> BaseClient:
@@ -51,9 +36,8 @@ class Minio:
             "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{base64.b64encode(bytes(32)).decode()}",
         }
         command = [MINIO, "server", "--quiet", "--address", f"{LOOPBACK}:{self.port}", str(self.folder / "data")]
-        with (self.folder / "minio.log").open("ab") as log:
-            self.process = subprocess.Popen(command, env=clean_environment() | settings, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        until(self.answers, lambda: (self.folder / "minio.log").read_text(errors="replace")[-2000:])
+        self.launch(command, **settings)
+        self.wait()
         return self
 
     def answers(self) -> bool:
@@ -66,9 +50,3 @@ class Minio:
             return False
         finally:
             connection.close()
-
-    def kill(self) -> None:
-        """Ends the server at once."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(60)

@@ -14,8 +14,9 @@ from botocore.client import BaseClient
 from botocore.config import Config
 
 from .boto import WHEN_REQUIRED
+from .foreign_server import ForeignServer
 from .programs import TOOLS
-from .server import LOOPBACK, clean_environment, free_ports
+from .server import LOOPBACK, clean_environment
 from .sigv4 import Credential
 from .wait import until
 
@@ -44,32 +45,22 @@ SEAWEEDFS_IDENTITIES = (
 )
 
 
-class OtherStore:
+class OtherStore(ForeignServer):
     """One server with its own folder and ports."""
 
+    credential = CREDENTIAL
+
     def __init__(self, kind: str, folder: Path):
-        self.kind, self.folder = kind, folder
+        self.kind = kind
         self.program = PROGRAMS[kind.partition("-")[0]]
         if shutil.which(self.program) is None:
             raise FileNotFoundError(f"{self.program} is not installed")
-        folder.mkdir(parents=True, exist_ok=True)
-        self.port, *self.ports = free_ports(6)
-        self.process: subprocess.Popen | None = None
+        super().__init__(folder, further_ports=5)
 
     @property
     def has_versions(self) -> bool:
         """Returns whether buckets can have versions."""
         return self.kind in ("versitygw", "seaweedfs")
-
-    @property
-    def endpoint(self) -> str:
-        """Returns the address."""
-        return f"http://{LOOPBACK}:{self.port}"
-
-    @property
-    def credential(self) -> Credential:
-        """Returns the credential that may do everything."""
-        return CREDENTIAL
 
     @property
     def boto(self) -> BaseClient:
@@ -103,13 +94,11 @@ class OtherStore:
     def start(self) -> "OtherStore":
         """Starts the server and waits until it answers."""
         command = self.command()
-        log = self.folder / "log"
-        with log.open("ab") as output:
-            self.process = subprocess.Popen(command, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        self.launch(command)
         ready = self.folder / "ready"
         if self.kind == "garage" and not ready.exists():
             self.set_up_garage(command[:-1])
-        until(self.answers, lambda: log.read_text(errors="replace")[-2000:])
+        self.wait()
         ready.touch()
         return self
 
@@ -140,9 +129,3 @@ class OtherStore:
         finally:
             connection.close()
         return "Buckets" in self.boto.list_buckets()
-
-    def kill(self) -> None:
-        """Ends the server at once."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(60)

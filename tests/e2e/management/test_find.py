@@ -13,15 +13,9 @@ HOSTILE = ["../../etc/passwd", "a//b", "a/./b", "*", "?", "[a]", "\\", "%2F", "+
 
 
 @pytest.fixture
-def admin(extended_store: Cairn) -> Management:
-    """The management plane of a server that takes tags."""
-    return extended_store.admin
-
-
-@pytest.fixture
-def s3(extended: S3) -> S3:
-    """Its data plane."""
-    return extended
+def store(extended_store: Cairn) -> Cairn:
+    """A server that takes tags."""
+    return extended_store
 
 
 def search(admin: Management, bucket: str, **conditions) -> list[str]:

@@ -23,21 +23,9 @@ HOSTILE = [
 
 
 @pytest.fixture
-def admin(extended_store: Cairn) -> Management:
-    """The management plane."""
-    return extended_store.admin
-
-
-@pytest.fixture
-def bucket_client(extended: S3) -> S3:
-    """Buckets are made there."""
-    return extended
-
-
-@pytest.fixture
-def s3(extended: S3) -> S3:
-    """The data plane of the same server."""
-    return extended
+def store(extended_store: Cairn) -> Cairn:
+    """The server of these tests."""
+    return extended_store
 
 
 def page_of(admin: Management, bucket: str, **query) -> dict:
