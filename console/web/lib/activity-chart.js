@@ -3,11 +3,10 @@
 import { api, bucketPath } from "./api.js";
 import { changeBars, changeScale } from "./change-bars.js";
 import { fill, h, svg } from "./dom.js";
-import { count, DAY, lengthOfTime, plural, t } from "./text.js";
+import { count, DAY, HOUR, lengthOfTime, plural, t } from "./text.js";
 
 const WIDTH = 960;
 const HEIGHT = 56;
-const HOUR = 3_600_000;
 // The days that can be shown, with the hours of a bar and their name.
 const SPANS = [
   { days: 1, hours: 0.5, name: () => lengthOfTime(30, "minute") },

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { drawAttention } from "./frame.js";
 import { attention, place, setCount } from "./navigation.js";
 import { mayAdminister, mayOversee, mayStore } from "./session.js";
-import { count, DAY, date, plural, size, t } from "./text.js";
+import { count, DAY, date, HOUR, plural, size, t } from "./text.js";
 import { notice, noticeError } from "./ui.js";
 
 const QUOTA_SHARE = 0.85;
@@ -20,12 +20,11 @@ const CERTIFICATE_DAYS_RED = 3;
 const LOGINS_MIN = 5;
 const LOGINS_RED = 50;
 // A backup is late after twice the time that usually passes between two, and at least this, in milliseconds.
-const BACKUP_LATE_MIN = 36 * 3_600_000;
+const BACKUP_LATE_MIN = 36 * HOUR;
 // How old the only backup may be.
 const BACKUP_ONLY_MAX = 8 * DAY;
 // So many requests of one client that are refused for one reason within an hour are no accident.
 const REFUSED_MIN = 20;
-const HOUR = 3_600_000;
 
 const RED = 0;
 const AMBER = 1;

@@ -7,11 +7,10 @@ import { icon } from "./icons.js";
 import { openMenuBelow } from "./menu.js";
 import { draw, go } from "./navigation.js";
 import { mayStore } from "./session.js";
-import { count, date, plural, size, t } from "./text.js";
+import { count, date, HOUR, plural, size, t } from "./text.js";
 import { timeline } from "./timeline.js";
 import { ask, banner, button, field, notice, noticeError } from "./ui.js";
 
-const HOUR = 3_600_000;
 // A restoration that was interrupted by the server's limits goes on this often.
 const ROUNDS_MAX = 100;
 

@@ -48,8 +48,9 @@ export function plural(number, one, other, values) {
   return t(number === 1 ? one : other, { n: count(number), ...values });
 }
 
-/** A day, in milliseconds. */
-export const DAY = 86_400_000;
+/** An hour and a day, in milliseconds. */
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
 
 // Formatters take long to make: a list of thousands of rows needs each only once.
 const formats = new Map();

@@ -37,9 +37,7 @@ impl SourceBucket {
             has_object_lock: source.has_object_lock(name)?,
         })
     }
-}
 
-impl SourceBucket {
     /// Leaves the id out of requests for null versions that are current and can only be replaced. Some stores list them as
     /// `null`, and do not know them under this id.
     pub(super) fn address(&self, entries: &mut [Entry]) {

@@ -34,18 +34,18 @@ impl Entry {
 
     /// Whether the tag has a form that can be kept: that of an MD5, also of parts.
     pub(crate) fn has_usual_tag(&self) -> bool {
-        let (digest, parts) = self.etag.split_once('-').unwrap_or((&self.etag, "1"));
-        digest.len() == 32
-            && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && parts.parse().is_ok_and(|parts: u32| (1..=10_000).contains(&parts))
+        is_md5(&self.etag) || self.parts().is_some()
     }
 
     /// Returns the number of parts that the tag names, if the object was uploaded in parts.
     pub(crate) fn parts(&self) -> Option<u32> {
         let (digest, parts) = self.etag.split_once('-')?;
-        let is_hex = digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        parts.parse().ok().filter(|parts| is_hex && (1..=10_000).contains(parts))
+        parts.parse().ok().filter(|parts| is_md5(digest) && (1..=10_000).contains(parts))
     }
+}
+
+fn is_md5(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Where a page begins: parameters of the request.
