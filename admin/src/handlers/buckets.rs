@@ -61,7 +61,7 @@ fn bucket_body(bucket: &Bucket) -> cairn_api::Bucket {
     }
 }
 
-/// A bucket in the list of a member, who may not know its settings and its use.
+/// A bucket as members see it in their list: without its settings and usage.
 #[derive(Serialize)]
 struct OwnBucket<'b> {
     name: &'b str,

@@ -70,7 +70,7 @@ def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterato
 
 @pytest.fixture(scope="module")
 def mia(served: Cairn) -> Console:
-    """A member, who may list and read one bucket, and write some of it."""
+    """A member with the right to list and read one bucket, and to write a part of it."""
     visitor = Visitor(served)
     visitor.sign_in("mia")
     assert visitor.session() is not None, visitor.failure()
@@ -93,7 +93,7 @@ def audited(store: Cairn, **filters: str) -> list[dict]:
 
 
 def test_a_member_sees_the_own_buckets_only(served: Cairn, mia: Console):
-    """Without figures; the bucket itself has them, for those who may list it."""
+    """The list has no figures. The bucket has them, for members with the right to list it."""
     session = expect(mia.get("/session"), 200)
     assert (session["role"], session["principal"]) == ("member", "person:mia")
     assert expect(mia.api("/auth/session"), 200)["role"] == "member"
@@ -300,7 +300,7 @@ def test_a_policy_that_does_not_exist_gives_nothing(served: Cairn):
 
 
 def test_a_role_comes_before_membership(served: Cairn):
-    """Who has both has the role, and its rights only."""
+    """A person with a role and policies has only the rights of the role."""
     visitor = Visitor(served)
     visitor.sign_in("ben")
     assert visitor.session()["role"] == "auditor"

@@ -125,7 +125,7 @@ def test_keys_that_a_list_cannot_hold(source_of: Callable[[Oddities], Importer])
 
 
 def test_entity_tags_that_a_list_does_not_tell(source_of: Callable[[Oddities], Importer], here: BaseClient):
-    """SeaweedFS lists other tags of large null objects and none of empty ones; these never came, as if they were always overwritten."""
+    """Regression: SeaweedFS lists other entity tags than it answers with, and none for empty objects. Such objects were never imported."""
     importer = source_of(SEAWEEDFS)
     large = os.urandom(2 * MIB)
     wrong = "62f1081ac0ec2823fa48acdb6792b418-3"

@@ -67,10 +67,10 @@ pub(super) fn list_parameters(query: &Parameters) -> Result<ListObjects<'_>, Adm
     })
 }
 
-/// Returns where the list continues that a query asks for.
+/// Returns the position that the `continuation_token` of a query names.
 ///
 /// # Errors
-/// `INVALID_REQUEST` when the token is none.
+/// `INVALID_REQUEST` if the token is not one of this API.
 pub(super) fn continuation(query: &Parameters) -> Result<Option<ListPosition>, AdminError> {
     let position = |text| {
         list_token::to_position(text).ok_or_else(|| {
