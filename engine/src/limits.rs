@@ -136,11 +136,8 @@ pub(crate) fn first_volume_bytes(slices: u16) -> u64 {
 
 /// With less free space in its volumes (8 MiB), a slice that cannot grow counts as full.
 pub(crate) const ROOM_LOW_UNITS: u64 = scaled(8 << 20, 64 << 10) / UNIT_BYTES;
-/// Disk space counts as low when less than this part of the file system, in percent, is free above the reserve. Above 85 %,
-/// large objects get more extents, and an operator needs time to react.
-pub(crate) const LOW_PERCENT: u64 = 15;
-/// Disk space no longer counts as low when this part is free.
-pub(crate) const LOW_PERCENT_END: u64 = 17;
+/// Disk space no longer counts as low when this part of the file system, in percent, is free beyond the limit of low space.
+pub(crate) const LOW_PERCENT_RECOVERY: u64 = 2;
 
 /// Least units worth returning to the file system (64 MiB).
 pub(crate) const RECLAIM_UNITS_MIN: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;

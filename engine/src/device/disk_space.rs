@@ -4,8 +4,8 @@
 //!
 //! | change | when |
 //! |---|---|
-//! | to low | less than 15 % of the file system is free above the reserve |
-//! | back to ok | 17 % are free above it |
+//! | to low | less than `storage.low_space_percent` of the file system is free above the reserve |
+//! | back to ok | 2 % of the file system more than that are free above it |
 //! | to refusing | files cannot grow, and a slice has less than 8 MiB of free space in its volumes or no room for metadata |
 //! | back | files can grow by a step, or every slice has twice as much free space and more than the least room again |
 //!
@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::limits::{
-    FIRST_RESERVATION_BYTES, GROWTH_BYTES_MIN, LOW_PERCENT, LOW_PERCENT_END, METADATA_HEADROOM_FIRST,
+    FIRST_RESERVATION_BYTES, GROWTH_BYTES_MIN, LOW_PERCENT_RECOVERY, METADATA_HEADROOM_FIRST,
     METADATA_HEADROOM_MIN, ROOM_LOW_UNITS, SLICES_MAX,
 };
 use crate::types::disk_state::DiskState;
@@ -28,6 +28,8 @@ const _: () = assert!(SLICES_MAX as u32 <= u64::BITS, "each slice has a bit");
 pub(crate) struct DiskSpace {
     path: PathBuf,
     reserve_bytes: u64,
+    /// Part of the file system in percent below which free space counts as low.
+    low_percent: u8,
     available_bytes: AtomicU64,
     capacity_bytes: AtomicU64,
     low: AtomicBool,
@@ -43,10 +45,11 @@ pub(crate) struct DiskSpace {
 }
 
 impl DiskSpace {
-    pub(crate) fn new(path: PathBuf, reserve_bytes: u64) -> Self {
+    pub(crate) fn new(path: PathBuf, reserve_bytes: u64, low_percent: u8) -> Self {
         let space = Self {
             path,
             reserve_bytes,
+            low_percent,
             available_bytes: AtomicU64::new(0),
             capacity_bytes: AtomicU64::new(0),
             low: AtomicBool::new(false),
@@ -90,7 +93,8 @@ impl DiskSpace {
         let has_full_slice = is_full || lacks_room;
         let before = self.state.load(Ordering::Relaxed);
         let above = self.available_bytes().saturating_sub(self.reserve_bytes);
-        let next = next_state(state_of(before), above, self.capacity_bytes(), has_full_slice);
+        let next =
+            next_state(state_of(before), above, self.capacity_bytes(), self.low_percent, has_full_slice);
         // Several maintainers may find the same change. One of them logs it.
         let changed = next as u8 != before
             && self.state.compare_exchange(before, next as u8, Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -169,13 +173,24 @@ fn state_of(number: u8) -> DiskState {
 }
 
 /// Returns the state that follows `before`. `above` are the free bytes above the reserve.
-fn next_state(before: DiskState, above: u64, capacity: u64, has_full_slice: bool) -> DiskState {
+fn next_state(
+    before: DiskState,
+    above: u64,
+    capacity: u64,
+    low_percent: u8,
+    has_full_slice: bool,
+) -> DiskState {
     let percent = |percent: u64| capacity / 100 * percent;
     let grows_from = match before {
         DiskState::Refusing => GROWTH_BYTES_MIN.min(percent(2)),
         _ => 2 * FIRST_RESERVATION_BYTES,
     };
-    let enough = percent(if before == DiskState::Ok { LOW_PERCENT } else { LOW_PERCENT_END });
+    let low = u64::from(low_percent);
+    let enough = match (before, low) {
+        (_, 0) => 0,
+        (DiskState::Ok, _) => percent(low),
+        _ => percent(low + LOW_PERCENT_RECOVERY),
+    };
     if above < grows_from && has_full_slice {
         DiskState::Refusing
     } else if above < enough {
@@ -196,7 +211,7 @@ mod tests {
     fn the_state_follows_the_free_space_and_does_not_alternate_at_a_limit() {
         use DiskState::{Low, Ok, Refusing};
         let percent = CAPACITY / 100;
-        let next = |before, above, is_full| next_state(before, above, CAPACITY, is_full);
+        let next = |before, above, is_full| next_state(before, above, CAPACITY, 15, is_full);
         assert_eq!(next(Ok, 15 * percent, true), Ok, "a full slice can still grow");
         assert_eq!(next(Ok, 15 * percent - 1, false), Low);
         assert_eq!(next(Low, 16 * percent, false), Low);
@@ -208,11 +223,13 @@ mod tests {
         assert_eq!(next(Refusing, GROWTH_BYTES_MIN, true), Low);
         assert_eq!(next(Refusing, 0, false), Low);
         assert_eq!(next(Refusing, 20 * percent, true), Ok);
+        assert_eq!(next_state(Low, 0, CAPACITY, 0, false), Ok, "without a limit, space is never low");
+        assert_eq!(next_state(Ok, 0, CAPACITY, 0, true), Refusing);
     }
 
     #[test]
     fn one_full_slice_suffices_and_it_needs_twice_as_much_space_to_recover() {
-        let space = DiskSpace::new(PathBuf::from("."), u64::MAX);
+        let space = DiskSpace::new(PathBuf::from("."), u64::MAX, 15);
         space.note_slice(0, ROOM_LOW_UNITS, ROOM);
         assert_eq!(space.state(), DiskState::Low);
         space.note_slice(63, ROOM_LOW_UNITS - 1, ROOM);
@@ -230,7 +247,7 @@ mod tests {
     #[test]
     fn free_space_that_moves_around_the_reserve_does_not_change_the_state() {
         let reserve = 1 << 30;
-        let space = DiskSpace::new(PathBuf::from("."), reserve);
+        let space = DiskSpace::new(PathBuf::from("."), reserve, 15);
         let free = |bytes: u64| {
             space.capacity_bytes.store(CAPACITY, Ordering::Relaxed);
             space.available_bytes.store(bytes, Ordering::Relaxed);

@@ -187,12 +187,13 @@ impl Store {
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
         let executor_counters = AllExecutorCounters::default();
         let activities = Arc::default();
+        let low_percent = options.low_space_percent;
         let store = Arc::new(Self {
             store: superblock.store,
             signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
             slices,
             faults,
-            disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
+            disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes, low_percent)),
             clock: Arc::clone(&options.clock),
             fault_reports,
             payloads: Payloads {

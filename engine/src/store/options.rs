@@ -70,6 +70,8 @@ pub struct StoreOptions {
     pub buffers: BufferLimits,
     /// With less free bytes than this on the file system, new writes are refused.
     pub reserve_bytes: u64,
+    /// Free space counts as low below this part of the file system above the reserve, in percent. 0 means never.
+    pub low_space_percent: u8,
     /// Free space in the volumes that was not needed for this time is given back to the file system. `None` means never.
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
@@ -85,7 +87,7 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Returns options without a cache and a reserve. New payloads are not sealed, and space is never given back.
+    /// Returns options without a cache and a reserve. Space never counts as low. New payloads are not sealed, and space is never given back.
     #[must_use]
     pub fn new(data_dir: PathBuf, master_key: Zeroizing<Vec<u8>>) -> Self {
         Self {
@@ -95,6 +97,7 @@ impl StoreOptions {
             cache_bytes: 0,
             buffers: BufferLimits::default(),
             reserve_bytes: 0,
+            low_space_percent: 0,
             reclaim_after: None,
             encryption_at_rest: false,
             etags: EtagKind::default(),

@@ -133,6 +133,9 @@ keys! {
      at most 64.";
     RESERVE_BYTES: "storage.reserve_bytes", None, bytes(16 * MIB, 16 * TIB), Some("256MiB"),
      "Writes are refused while less than this is free on the file system; reads and deletes continue.";
+    LOW_SPACE_PERCENT: "storage.low_space_percent", None, integer(0, 90), Some("15"),
+     "Disk space is reported as low while less than this part of the file system, in percent, is free above `reserve_bytes`; \
+     0 means never. Nothing is refused because of it.";
     RECLAIM_AFTER: "storage.reclaim_after_seconds", None, integer(0, 86_400), Some("60"),
      "Free space in the volumes is returned to the file system after it was unused for this time, except for a part that \
      stays allocated; 0 means never.";

@@ -138,6 +138,8 @@ pub struct StorageSettings {
     pub slices: Option<u16>,
     /// Free bytes below which writes are refused.
     pub reserve_bytes: u64,
+    /// Part of the file system in percent below which free space is reported as low. 0 means never.
+    pub low_space_percent: u8,
     /// How long space must be unused before it is returned to the file system; `None`: never.
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are encrypted at rest.
@@ -302,6 +304,7 @@ impl Reader<'_> {
         let cache_bytes = self.optional(&keys::CACHE_BYTES, number);
         let slices = self.optional(&keys::SLICES, number);
         let reserve_bytes = self.number(&keys::RESERVE_BYTES);
+        let low_space_percent = self.number(&keys::LOW_SPACE_PERCENT);
         let reclaim_after = self.seconds(&keys::RECLAIM_AFTER);
         let encryption_enabled = self.flag(&keys::ENCRYPTION_ENABLED);
         let commit = self.word(&keys::COMMIT, &CommitMode::ALL, CommitMode::name);
@@ -313,6 +316,7 @@ impl Reader<'_> {
             cache_bytes: cache_bytes?,
             slices: slices?,
             reserve_bytes: reserve_bytes?,
+            low_space_percent: low_space_percent?,
             reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),
             encryption_enabled: encryption_enabled?,
             commit: commit?,

@@ -237,6 +237,7 @@ fn open_store(settings: &Settings, budget: &Budget) -> Result<Arc<Store>, ServeE
         cache_bytes: budget.cache_bytes,
         buffers: budget.buffers,
         reserve_bytes: settings.storage.reserve_bytes,
+        low_space_percent: settings.storage.low_space_percent,
         reclaim_after: settings.storage.reclaim_after,
         encryption_at_rest: settings.storage.encryption_enabled,
         etags: settings.etags,

@@ -54,7 +54,7 @@ def test_empty_store_is_small_and_grows_when_it_is_used(make_store: MakeStore, s
 @pytest.fixture
 def on_small_disk(make_store: MakeStore) -> Iterator[Cairn]:
     """A store that has a disk of 1 GiB for itself."""
-    store = make_store(SERVICE_STORAGE_RESERVE_BYTES="16MiB", SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN)
+    store = make_store(SERVICE_STORAGE_RESERVE_BYTES="16MiB", SERVICE_STORAGE_LOW_SPACE_PERCENT="15", SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN)
     try:
         disk = SmallDisk(store.folder / "disk", 1024 * MIB)
     except Unavailable as missing:
