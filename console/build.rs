@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use brotli::enc::BrotliEncoderParams;
 use bundle::Bundle;
 use content_type::content_type;
 use flate2::{Compression, GzBuilder};
@@ -38,10 +39,19 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn compressed(bytes: &[u8]) -> Vec<u8> {
+/// Returns the bytes compressed with gzip, which all browsers take.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut writer = GzBuilder::new().write(Vec::new(), Compression::best());
     writer.write_all(bytes).expect("memory");
     writer.finish().expect("memory")
+}
+
+/// Returns the bytes compressed with Brotli (RFC 7932), a sixth smaller. Browsers take it over TLS and from the own host.
+fn brotli(bytes: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::new();
+    let best = BrotliEncoderParams { quality: 11, size_hint: bytes.len(), ..BrotliEncoderParams::default() };
+    brotli::BrotliCompress(&mut &bytes[..], &mut compressed, &best).expect("memory");
+    compressed
 }
 
 /// Returns a script or a style sheet without comments and indentation, line by line. Only comments that begin a line are
@@ -103,15 +113,20 @@ fn main() {
     table.push_str("/// All files.\npub(crate) static FILES: &[File] = &[\n");
     for (number, (name, text)) in served.into_iter().enumerate() {
         let text = if name == PAGE { page(&text, version) } else { text };
-        let (plain, gzip) = (out.join(format!("{number}.plain")), out.join(format!("{number}.gz")));
-        fs::write(&gzip, compressed(text.as_bytes())).expect("writable");
-        fs::write(&plain, text).expect("writable");
+        let write = |extension: &str, bytes: &[u8]| {
+            let path = out.join(format!("{number}.{extension}"));
+            fs::write(&path, bytes).expect("writable");
+            path
+        };
+        let (brotli, gzip) = (write("br", &brotli(text.as_bytes())), write("gz", &gzip(text.as_bytes())));
+        let plain = write("plain", text.as_bytes());
         let kind =
             content_type(&name).unwrap_or_else(|| panic!("{name}: the type of such files is not known"));
         writeln!(
             table,
             "    File {{ path: Cow::Borrowed({name:?}), content_type: {kind:?}, plain: \
-             Cow::Borrowed(include_bytes!({plain:?})), gzip: Some(include_bytes!({gzip:?})) }},"
+             Cow::Borrowed(include_bytes!({plain:?})), brotli: Some(include_bytes!({brotli:?})), \
+             gzip: Some(include_bytes!({gzip:?})) }},"
         )
         .expect("memory");
     }

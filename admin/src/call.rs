@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::future::{Future, pending};
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::limits::BODY_BYTES_MAX;
 use crate::operation::MemberAccess;
+use crate::reply::Reply;
 use crate::request::body::{parse_json, read_body};
 use crate::request::names::{bucket_name, object_key, version_name};
 use crate::request::path::Segments;
@@ -30,6 +33,17 @@ mod members;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoMembers {}
+
+/// Answers reads that are part of a request, each as its own route does.
+pub(crate) trait Reads {
+    /// Answers a GET without a body. Session, rights and audit are those of its route.
+    fn read<'a>(
+        &'a self,
+        head: &'a RequestHead,
+        request_id: &'a str,
+        client: IpAddr,
+    ) -> Pin<Box<dyn Future<Output = Result<Reply, AdminError>> + 'a>>;
+}
 
 /// An admitted request.
 pub(crate) struct Call<'a, 'b> {
@@ -45,6 +59,8 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) segments: Segments<'a>,
     /// What members need for the operation.
     pub(crate) member_access: Option<MemberAccess>,
+    /// Answers other reads of the same caller.
+    pub(crate) reads: &'a dyn Reads,
     /// `None` in tests without a connection.
     pub(crate) body: Option<&'a mut RequestBody<'b>>,
 }

@@ -441,6 +441,9 @@ pub(crate) static ROUTES: &[Route] = &[
     delete("/api/v1/storage/backup", STORAGE, "end_backup", handler!(backup::end)),
 ];
 
+/// The operation that is several reads at once. It cannot contain itself.
+pub(crate) const READ_BATCH: &str = "read_batch";
+
 /// The routes that only the console's listener has.
 static CONSOLE_ROUTES: &[Route] = &[
     get("/session", Access::Public, "get_console_session", handler!(console::current)),
@@ -449,6 +452,7 @@ static CONSOLE_ROUTES: &[Route] = &[
     get("/sign-in", Access::Public, "get_sign_in", handler!(console::sign_in)),
     post("/sign-in", Access::Public, "begin_sign_in", handler!(console::begin_sign_in)).unrecorded(),
     get("/sign-in/callback", Access::Redirected, "finish_sign_in", handler!(console::finish_sign_in)),
+    get("/batch", ALL, READ_BATCH, handler!(console::batch)),
     get("/sessions", ALL, "list_console_sessions", handler!(console::list)),
     delete("/sessions", ALL, "end_own_sessions", handler!(console::end_own)).access(),
     delete("/sessions/{id}", ALL, "end_session_by_id", handler!(console::end_by_id)).access(),

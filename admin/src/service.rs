@@ -1,6 +1,7 @@
 //! The management plane on one executor: takes a request from its head to its response.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use crate::access::{
     AuditContext, AuthenticationKind, Caller, NO_SESSION, check_root_attempts, delay_failure,
     has_basic_credential, is_cross_site, is_navigation, is_of_console, is_wanted_read,
 };
-use crate::call::Call;
+use crate::call::{Call, Reads};
 use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::operation::{Access, Operation};
 use crate::reply::{Reply, respond};
 use crate::request::path::{Segments, match_path};
-use crate::routes::{Route, Surface, find};
+use crate::routes::{READ_BATCH, Route, Surface, find};
 
 /// The management plane on one executor.
 pub struct AdminService {
@@ -99,8 +100,16 @@ impl AdminService {
         *principal = caller.map(|caller| caller.principal.as_str().into());
         let audit = AuditContext { operation: route.operation.name, segments, caller, request_id, client };
         let member_access = route.operation.members();
-        let call =
-            Call { context: &self.context, caller, audit: &audit, head, segments, member_access, body };
+        let call = Call {
+            context: &self.context,
+            caller,
+            audit: &audit,
+            head,
+            segments,
+            member_access,
+            reads: self,
+            body,
+        };
         let refusal = match (&authenticated, caller) {
             (Err(error @ (AdminError::Unauthenticated | AdminError::NotScraper(_))), _) if has_credential => {
                 self.throttle_failure(head, client, error).await
@@ -207,6 +216,24 @@ impl AdminService {
                 result
             }
         }
+    }
+}
+
+impl Reads for AdminService {
+    fn read<'a>(
+        &'a self,
+        head: &'a RequestHead,
+        request_id: &'a str,
+        client: IpAddr,
+    ) -> Pin<Box<dyn Future<Output = Result<Reply, AdminError>> + 'a>> {
+        Box::pin(async move {
+            let (route, segments) = find(self.surface(), head.method(), head.path()).route?;
+            if !matches!(route.operation.access, Access::Roles(_)) || route.operation.name == READ_BATCH {
+                return Err(AdminError::invalid("this route cannot be part of a batch"));
+            }
+            let incoming = Incoming { head, generated_id: request_id, client, body: None };
+            self.call_route(route, segments, request_id, incoming, &mut None).await
+        })
     }
 }
 

@@ -17,8 +17,18 @@ pub(crate) struct File {
     pub(crate) content_type: &'static str,
     /// Its bytes.
     pub(crate) plain: Cow<'static, [u8]>,
-    /// Its bytes, compressed with gzip; `None`: it is sent as it is.
+    /// Its bytes, compressed with Brotli; `None`: they are not.
+    pub(crate) brotli: Option<&'static [u8]>,
+    /// Its bytes, compressed with gzip; `None`: they are not.
     pub(crate) gzip: Option<&'static [u8]>,
+}
+
+impl File {
+    /// Returns the smallest form that an `Accept-Encoding` allows, with the name of its coding; `None`: only the plain one.
+    fn smallest(&self, accepted: &str) -> Option<(&'static str, &'static [u8])> {
+        let forms = [("br", self.brotli), ("gzip", self.gzip)];
+        forms.into_iter().find_map(|(coding, body)| Some((coding, body.filter(|_| takes(coding, accepted))?)))
+    }
 }
 
 /// All files of the console.
@@ -110,11 +120,14 @@ impl ConsoleFiles {
         }
         response.header("content-type", file.content_type);
         let accepted = head.header_str("accept-encoding").unwrap_or_default();
-        let gzip = file.gzip.filter(|_| takes_gzip(accepted));
-        if gzip.is_some() {
-            response.header("content-encoding", "gzip");
-        }
-        (response, ResponseBody::Full(gzip.unwrap_or(&file.plain).to_vec()))
+        let body = match file.smallest(accepted) {
+            Some((coding, body)) => {
+                response.header("content-encoding", coding);
+                body
+            }
+            None => &file.plain,
+        };
+        (response, ResponseBody::Full(body.to_vec()))
     }
 }
 
@@ -129,19 +142,19 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
         let unknown = || io::Error::other(format!("{name}: the type of such files is not known"));
         let content_type = content_type(&name).ok_or_else(unknown)?;
         let plain = Cow::Owned(std::fs::read(entry.path())?);
-        files.push(File { path: Cow::Owned(name), content_type, plain, gzip: None });
+        files.push(File { path: Cow::Owned(name), content_type, plain, brotli: None, gzip: None });
     }
     Ok(())
 }
 
-/// Returns whether `Accept-Encoding` allows gzip (RFC 9110, section 12.5.3).
-fn takes_gzip(accepted: &str) -> bool {
-    accepted.split(',').any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
+/// Returns whether an `Accept-Encoding` allows a coding (RFC 9110, section 12.5.3).
+fn takes(coding: &str, accepted: &str) -> bool {
+    accepted.split(',').any(|member| {
+        let mut parts = member.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default();
         let is_refused = parts
             .any(|part| matches!(part.replace(' ', "").as_str(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
-        (name.eq_ignore_ascii_case("gzip") || name == "*") && !is_refused
+        (name.eq_ignore_ascii_case(coding) || name == "*") && !is_refused
     })
 }
 
@@ -199,17 +212,19 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_sent_to_clients_that_take_it() {
+    fn the_smallest_form_that_a_client_takes_is_sent() {
+        let program = FILES.iter().find(|file| file.path == "main.js").expect("the program");
         for (accepted, expected) in [
-            ("gzip", true),
-            ("deflate, gzip;q=0.5, br", true),
-            ("*", true),
-            ("br", false),
-            ("gzip;q=0", false),
-            ("gzip; q=0.0", false),
-            ("", false),
+            ("gzip", Some("gzip")),
+            ("deflate, gzip;q=0.5, BR", Some("br")),
+            ("*", Some("br")),
+            ("br;q=0, gzip", Some("gzip")),
+            ("gzip;q=0", None),
+            ("gzip; q=0.0", None),
+            ("", None),
         ] {
-            assert_eq!(takes_gzip(accepted), expected, "{accepted}");
+            assert_eq!(program.smallest(accepted).map(|(coding, _)| coding), expected, "{accepted}");
         }
+        assert!(program.brotli.expect("compressed").len() < program.gzip.expect("compressed").len());
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct ChangeRecord {
     pub(crate) detail: String,
 }
 
-pub(super) const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 
 impl Reply {
     /// Returns a reply with a JSON body.
@@ -42,6 +42,31 @@ impl Reply {
     pub(crate) fn bytes(status: StatusCode, content_type: &str, body: Vec<u8>) -> Self {
         let headers = vec![("content-type", content_type.to_owned())];
         Self { status, headers, body: ResponseBody::Full(body), record: ChangeRecord::default() }
+    }
+
+    /// Returns the whole JSON body, of at most `bytes_max` bytes. Lists are made page by page.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when the body is longer, or no JSON.
+    pub(crate) async fn json_body(self, bytes_max: usize) -> Result<Vec<u8>, AdminError> {
+        let is_json = self.headers.iter().any(|(name, value)| *name == "content-type" && value == JSON);
+        let mut body = Vec::new();
+        match self.body {
+            ResponseBody::Full(whole) if is_json => body = whole,
+            ResponseBody::Chunked { mut source } if is_json => {
+                while let Some(chunk) = source.next().await.map_err(|_| AdminError::Internal)? {
+                    body.extend_from_slice((*chunk).as_ref());
+                    if body.len() > bytes_max {
+                        break;
+                    }
+                }
+            }
+            _ => return Err(AdminError::invalid("this answer is not JSON: ask for it by itself")),
+        }
+        if body.len() > bytes_max {
+            return Err(AdminError::invalid("the answer is too large here: ask for it by itself"));
+        }
+        Ok(body)
     }
 
     /// Returns a reply with status 204 and no body.

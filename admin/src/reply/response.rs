@@ -28,9 +28,13 @@ pub(crate) fn respond(result: Result<Reply, AdminError>, route: &'static str, id
     Response::new(head, reply.body, id).of(route, "").with_error(error_code)
 }
 
+/// Returns the JSON body of an error.
+pub(crate) fn error_body(error: &AdminError, id: &str) -> Vec<u8> {
+    cairn_api::Error::new(error.code(), error.message(), id).to_json()
+}
+
 fn error_reply(error: &AdminError, id: &str) -> Reply {
-    let body = cairn_api::Error::new(error.code(), error.message(), id).to_json();
-    let mut reply = Reply::bytes(error.status(), JSON, body);
+    let mut reply = Reply::bytes(error.status(), JSON, error_body(error, id));
     let mut header = |name, value: &str| reply.headers.push((name, value.to_owned()));
     match error {
         AdminError::NotScraper(_) => header("www-authenticate", "Bearer realm=\"metrics\""),

@@ -1,10 +1,8 @@
 // Applications: an account, a policy and a bucket, made as `cairn app create` makes them, and the settings to paste.
 
-import { api, bucketPath } from "./api.js";
+import { api, bucketPath, REGION } from "./api.js";
 import { protect } from "./first-steps.js";
 import { t } from "./text.js";
-
-export const REGION = "us-east-1";
 
 /** What an application may do: the word of the command line, a name and what it means. */
 export const rightsChoices = () => [

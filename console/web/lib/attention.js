@@ -1,6 +1,6 @@
 // What needs attention, from what the server tells: damage, lost events, quotas, space, refused requests.
 
-import { api } from "./api.js";
+import { api, getTogether } from "./api.js";
 import { drawAttention } from "./frame.js";
 import { attention, place, setCount } from "./navigation.js";
 import { mayAdminister, mayOversee, mayStore } from "./session.js";
@@ -30,7 +30,7 @@ const RED = 0;
 const AMBER = 1;
 
 // A source that the server does not answer must not hide the others.
-const read = (path, parameters) => api.get(path, parameters, { isLogin: true }).catch(() => null);
+const read = (path, parameters) => getTogether(path, parameters, { isLogin: true }).catch(() => null);
 
 function ofServer(info) {
   if (!info) return [];

@@ -1,6 +1,6 @@
 // The frame around the views: the rail with its groups and foot, the bars of a phone, and the keys that go everywhere.
 
-import { api } from "./api.js";
+import { getTogether } from "./api.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { attention, counts, draw, go, place, setCount } from "./navigation.js";
@@ -285,8 +285,8 @@ export async function readCapacity() {
   if (isMember()) return;
   try {
     const [{ capacity_bytes: capacity, available_bytes: free }, { physical_bytes: own, buckets }] = await Promise.all([
-      api.get("/api/v1/storage/status", {}, { isLogin: true }),
-      api.get("/api/v1/storage/usage", {}, { isLogin: true }),
+      getTogether("/api/v1/storage/status", {}, { isLogin: true }),
+      getTogether("/api/v1/storage/usage", {}, { isLogin: true }),
     ]);
     known = { capacity, free, own };
     setCount("buckets", count(buckets));
@@ -327,21 +327,17 @@ function drawCapacity() {
 /** Reads the numbers of applications and links for the rail. */
 export async function readCounts() {
   if (isMember()) return;
-  if (mayOversee()) {
-    const found = await api.get("/api/v1/service-accounts", {}, { isLogin: true }).catch(() => null);
-    const number = found?.service_accounts.length ?? 0;
-    setCount("accounts", number > 0 ? count(number) : undefined);
-  }
-  try {
-    const { shares, next_continuation_token: more } = await api.get(
-      "/api/v1/shares",
-      { status: "active", limit: 100 },
-      { isLogin: true },
-    );
-    setCount("sharing", shares.length > 0 ? `${count(shares.length)}${more ? "+" : ""}` : undefined);
-  } catch {
-    // The views say what is wrong.
-  }
+  // The views say what is wrong.
+  const read = (path, parameters) => getTogether(path, parameters, { isLogin: true }).catch(() => null);
+  const [accounts, links] = await Promise.all([
+    mayOversee() ? read("/api/v1/service-accounts") : null,
+    read("/api/v1/shares", { status: "active", limit: 100 }),
+  ]);
+  const number = accounts?.service_accounts.length ?? 0;
+  if (accounts) setCount("accounts", number > 0 ? count(number) : undefined);
+  if (!links) return;
+  const { shares, next_continuation_token: more } = links;
+  setCount("sharing", shares.length > 0 ? `${count(shares.length)}${more ? "+" : ""}` : undefined);
 }
 
 let pressed = 0;

@@ -1,7 +1,7 @@
 // Connect an application: what it is, its bucket and rights; then the keys, the block to paste, and its first request.
 
-import { api } from "../lib/api.js";
-import { createApplication, REGION, rightsChoices, settingsOf } from "../lib/application.js";
+import { api, REGION } from "../lib/api.js";
+import { createApplication, rightsChoices, settingsOf } from "../lib/application.js";
 import { CLIENTS } from "../lib/clients.js";
 import { fill, h } from "../lib/dom.js";
 import { describe } from "../lib/errors.js";

@@ -1,10 +1,8 @@
 // Overview: what needs attention, what happened lately, space, requests; and the first steps in an empty store.
 
-import { api } from "../lib/api.js";
-import { REGION } from "../lib/application.js";
+import { api, getTogether, REGION } from "../lib/api.js";
 import { dismiss, findAttention } from "../lib/attention.js";
 import { fill, h } from "../lib/dom.js";
-import { firstSteps } from "../lib/first-steps.js";
 import { showHistory } from "../lib/history.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { place } from "../lib/navigation.js";
@@ -258,7 +256,7 @@ export async function show(view, { parameters }) {
   const onPeriod = (period) =>
     window.history.replaceState(null, "", place("overview", [], { period: period === "hour" ? "" : period }));
   await loadInto(view, async () => {
-    const [state, usage] = await Promise.all([findAttention(), api.get("/api/v1/storage/usage")]);
+    const [state, usage] = await Promise.all([findAttention(), getTogether("/api/v1/storage/usage")]);
     // The status says what is wrong, if the others were not answered either.
     const status = state.status ?? (await api.get("/api/v1/storage/status"));
     const kept = state.kept ?? (await api.get("/api/v1/storage/history"));
@@ -276,7 +274,10 @@ export async function show(view, { parameters }) {
     });
     const cli = commands("cairn status", "cairn history --period day", "cairn storage usage");
     if (isEmpty) {
-      const accounts = await api.get("/api/v1/service-accounts");
+      const [accounts, { firstSteps }] = await Promise.all([
+        api.get("/api/v1/service-accounts"),
+        import("../lib/first-steps.js"),
+      ]);
       return [head, state.found.length > 0 && needs, firstSteps(usage.by_bucket, accounts.service_accounts), cli];
     }
     leave ??= showHistory(history, parameters.get("period"), onPeriod);

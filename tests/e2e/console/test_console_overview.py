@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.accounts import client
+from harness.answers import change_answers
 from harness.console import Console
 from harness.management import expect
 from harness.page import Page, console_browser, start_with_console
@@ -86,10 +87,7 @@ def test_many_refused_requests_need_attention(page: Page, console_store: Cairn, 
 def test_what_could_not_be_checked_is_said(page: Page, console_store: Cairn, bucket: str):
     """A source that fails does not look like one without problems."""
     console_store.s3.put(bucket, "k", b"x")
-    page.run("""async () => {
-        const send = window.fetch;
-        window.fetch = async (target, options) => target === "/api/v1/webhooks" ? new Response("{}", {status: 500}) : send(target, options);
-    }""")
+    change_answers(page, {"/api/v1/webhooks": "status = 500; body = {error: {}};"})
     page.go("overview")
     page.see("Not everything could be checked.")
     page.load("#/overview")
@@ -178,24 +176,6 @@ def test_series_of_failed_logins_needs_attention(page: Page, console_store: Cair
     page.see("Somebody could not sign in")
 
 
-def changed_answers(page: Page, answers: dict[str, str]) -> None:
-    """Changes the JSON of answers: by path, statements that work on `body`."""
-    # The page forbids `eval`, so the statements are part of the script.
-    cases = " ".join(f"if (path === '{path}') {{ {change} }}" for path, change in answers.items())
-    page.run(f"""async () => {{
-        const send = window.fetch;
-        const days = (number) => new Date(Date.now() + number * 86400000).toISOString();
-        window.fetch = async (target, options) => {{
-            const response = await send(target, options);
-            const path = String(target).split("?")[0];
-            if (!{list(answers)}.includes(path)) return response;
-            const body = await response.json();
-            {cases}
-            return new Response(JSON.stringify(body), {{status: 200}});
-        }};
-    }}""")
-
-
 def test_certificates_and_backups_need_attention(page: Page, console_store: Cairn, bucket: str):
     """A certificate that expires in less than 21 days, and a backup that is later than usual. Red ones come first."""
     console_store.s3.put(bucket, "k", b"x")
@@ -203,7 +183,7 @@ def test_certificates_and_backups_need_attention(page: Page, console_store: Cair
         {plane: "management", expires_at: days(60), refused: false}];
         body.backups = [days(-5), days(-4), days(-3)];"""
     page.go("buckets")
-    changed_answers(page, {"/api/v1/attention": change})
+    change_answers(page, {"/api/v1/attention": change})
     page.go("overview")
     page.see("A certificate expires in 1 day.")
     rows = [row for row in needs(page) if "certificate" in row or "backup" in row]
@@ -223,7 +203,7 @@ def test_space_is_drawn_in_layers_with_its_limit(page: Page, console_store: Cair
         body.other_physical_bytes = fill((index) => 4e11 + index * 1e10);
         for (const line of body.buckets) { line.physical_bytes = fill((index) => 2e10 * index); line.objects = fill((index) => index); }"""
     usage = "body.physical_bytes = 1.4e12; body.by_bucket[0].physical_bytes = 7e11;"
-    changed_answers(page, {
+    change_answers(page, {
         "/api/v1/storage/history": history, "/api/v1/storage/usage": usage, "/api/v1/storage/status": "body.capacity_bytes = 2e12; body.available_bytes = 5.66e11;",
     })
     page.go("overview")

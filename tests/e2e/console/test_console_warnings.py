@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from harness.answers import change_answers
 from harness.management import expect
 from harness.page import Page
 from harness.server import Cairn
@@ -15,20 +16,6 @@ _numbers = itertools.count()
 def click_in_dialog(page: Page, name: str) -> None:
     """Clicks the main button of the open dialog; the page behind it has one of the same name."""
     page.run("""async (name) => [...document.querySelectorAll("dialog button[type=submit]")].find((found) => found.textContent === name).click()""", name)
-
-
-def answer_with(page: Page, path: str, change: str) -> None:
-    """Changes the server's answers to a path, in the page."""
-    page.run("""async (path, change) => {
-        const send = window.fetch, changed = new Function("body", change);
-        window.fetch = async (target, options) => {
-            const response = await send(target, options);
-            if (target !== path || !response.ok) return response;
-            const body = await response.json();
-            changed(body);
-            return new Response(JSON.stringify(body), { status: 200, headers: { "content-type": "application/json" } });
-        };
-    }""", path, change)
 
 
 @pytest.mark.parametrize("action", ["Copy", "Move"])
@@ -128,7 +115,7 @@ def test_lost_events_are_shown_with_the_way_back(page: Page, console_store: Cair
     since, command = "2026-11-21T05:00:00.000Z", f"cairn webhook redeliver {webhook} --since 2026-11-21T05:00:00.000Z"
     change = f"const hook = body.webhooks.find((one) => one.id === '{webhook}');"
     change += f"Object.assign(hook.health, {{ lost: 3, lost_since: '{since}', redeliver_command: '{command}' }});"
-    answer_with(page, "/api/v1/webhooks", change)
+    change_answers(page, {"/api/v1/webhooks": change})
     page.go("webhooks")
     page.see("3 events lost")
     page.see(command)
@@ -141,7 +128,7 @@ def test_lost_events_are_shown_with_the_way_back(page: Page, console_store: Cair
 
 def test_damage_is_shown_in_the_overview(page: Page):
     """It said that the server was ready, and nothing else."""
-    answer_with(page, "/api/v1/system/info", "body.notices = { integrity: 'stored data failed its check' };")
+    change_answers(page, {"/api/v1/system/info": "body.notices = { integrity: 'stored data failed its check' };"})
     page.go("buckets")
     page.go("overview")
     page.see("Stored data failed its check.")

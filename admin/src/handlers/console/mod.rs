@@ -1,10 +1,12 @@
-//! Routes of the console's listener alone: its session, and uploads from browsers.
+//! Routes of the console's listener alone: its session, several reads at once, and uploads from browsers.
 
+mod batch;
 mod session;
 mod sign_in;
 mod upload_id;
 mod uploads;
 
+pub(crate) use batch::batch;
 pub(crate) use session::{begin, current, end, end_by_id, end_own, list};
 pub(crate) use sign_in::{begin_sign_in, finish_sign_in, sign_in};
 pub(crate) use uploads::{abort, complete, create, parts, put_part};
