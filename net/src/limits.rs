@@ -57,6 +57,11 @@ pub(crate) const EVICTION_CANDIDATES_MAX: usize = 256;
 pub(crate) const EVICTION_CANDIDATES_USED_MAX: usize = 16;
 /// Unsigned requests that a search for those to end returns. A flood of them so causes one look at each open one per this many.
 pub(crate) const UNSIGNED_CANDIDATES_MAX: usize = 64;
+/// Steps of unsigned requests on an executor between two looks at its sockets. A step of a small GET takes some 10 µs, so
+/// signed requests wait for a fraction of a millisecond behind them.
+pub(crate) const UNSIGNED_TURNS: usize = 32;
+/// Least time between two looks at the sockets if unsigned requests wait for turns. Their steps take longer.
+pub(crate) const UNSIGNED_PAUSE: Duration = Duration::from_micros(20);
 /// Time after which the response to an unsigned request has a rate. Before, it would be that of the client's first round trips.
 pub(crate) const UNSIGNED_RATE_PERIOD: Duration = Duration::from_secs(1);
 /// Connections that one executor may be asked to close before it has done so, which bounds by how many the limit on

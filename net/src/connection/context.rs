@@ -12,6 +12,7 @@ use cairn_http1::{HttpDate, http_date};
 
 use crate::connection::trusted_proxies::TrustedProxies;
 use crate::connection::unsigned_requests::UnsignedRequests;
+use crate::connection::unsigned_turns::UnsignedTurns;
 use crate::drain::Drain;
 use crate::limits::{HEAD_READ_BYTES, LINGERING_REJECTED_MAX, Limits, PAUSE_MIN, TLS_READ_BYTES};
 use crate::metrics::ExecutorMetrics;
@@ -42,6 +43,8 @@ pub(crate) struct PortContext<S> {
     pub(crate) timeouts: TimeoutRegistry,
     /// The unsigned requests of the port on all executors.
     pub(crate) unsigned: UnsignedRequests,
+    /// The turns of those on this executor.
+    pub(crate) unsigned_turns: UnsignedTurns,
     cached_now: Cell<Instant>,
     /// When the timeouts were checked last.
     checked_at: Cell<Instant>,
@@ -76,6 +79,7 @@ impl<S> PortContext<S> {
             tls_read_buffer: Rc::new(RefCell::new(tls_read_buffer)),
             timeouts: TimeoutRegistry::default(),
             unsigned,
+            unsigned_turns: UnsignedTurns::default(),
             cached_now: Cell::new(now),
             checked_at: Cell::new(now),
             date: Cell::new(http_date(seconds)),

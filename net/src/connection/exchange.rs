@@ -1,6 +1,7 @@
 //! One exchange: calls the service, sends its response and decides whether the connection is kept.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(crate) enum AfterExchange {
     Close(Close),
 }
 
-/// Answers one request. One that nobody has signed may have to make room for another one; then its connection is cut.
+/// Answers one request. One that nobody has signed lets others pass, and may have to make room for another one; then its
+/// connection is cut.
 pub(crate) async fn exchange<S: Service>(
     context: &PortContext<S>,
     wire: &mut Wire,
@@ -60,9 +62,12 @@ async fn exchange_unsigned<S: Service>(
         }
         std::future::pending().await
     };
-    let after = futures_lite::future::or(exchange_any(context, wire, request), make_room).await;
+    let answered = {
+        let request = pin!(exchange_any(context, wire, request));
+        futures_lite::future::or(context.unsigned_turns.pace(request), make_room).await
+    };
     wire.count_in(None);
-    after
+    answered
 }
 
 async fn exchange_any<S: Service>(

@@ -15,3 +15,4 @@ pub(crate) mod run;
 pub(crate) mod tls_handshake;
 pub(crate) mod trusted_proxies;
 pub(crate) mod unsigned_requests;
+pub(crate) mod unsigned_turns;
