@@ -84,7 +84,7 @@ pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 /// Most reads of one batch.
 pub(crate) const BATCH_READS_MAX: usize = 16;
 /// Most bytes of the answers of a batch together, beyond which reads are refused. Those of the overview have some kilobytes.
-pub(crate) const BATCH_BYTES_MAX: usize = 4 << 20;
+pub(crate) const BATCH_BYTES_MAX: usize = 2 << 20;
 
 /// Largest body of a login, in bytes: a token or a credential. Everybody may send it.
 pub(crate) const LOGIN_BYTES_MAX: usize = 4096;

@@ -42,7 +42,7 @@ pub(crate) enum MemberAccess {
 
 /// The only operations that are open to members, with the actions that the S3 API asks for. Every other one, and every new one,
 /// is closed to them.
-pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 17] = {
+pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 19] = {
     use MemberAccess::{Bucket, Object, OwnBuckets, Session, Upload};
     [
         ("get_session", Session),
@@ -57,6 +57,9 @@ pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 17] = {
         ("preview_object", Object(Action::GetObject)),
         ("upload_object", Object(Action::PutObject)),
         ("delete_object", Object(Action::DeleteObject)),
+        // The handlers ask for the rights on the destination, and for that to delete the source.
+        ("copy_object", Object(Action::GetObject)),
+        ("move_object", Object(Action::GetObject)),
         ("begin_browser_upload", Upload(Action::PutObject)),
         ("get_browser_upload", Upload(Action::GetObject)),
         ("upload_browser_part", Upload(Action::PutObject)),

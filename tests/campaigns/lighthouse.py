@@ -22,6 +22,9 @@ from runner import cache
 
 VERSION = "13.5.0"
 LEAST = {"accessibility": 100, "best-practices": 100, "performance": 95}
+# Chromium sometimes records no beginning of a page load. Lighthouse then asks to be run again.
+LOST_TRACE = "NO_NAVSTART"
+ATTEMPTS = 5
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage"
 
 
@@ -43,8 +46,14 @@ def scores(lighthouse: Path, url: str, folder: Path, form: str, cookie: str = ""
         headers = folder / "headers.json"
         headers.write_text(json.dumps({"Cookie": cookie}))
         command.append(f"--extra-headers={headers}")
-    subprocess.run(command, env=os.environ | {"CHROME_PATH": program("chromium"), "HOME": str(folder)}, check=True)
-    return json.loads(out.read_text())
+    environment = os.environ | {"CHROME_PATH": program("chromium"), "HOME": str(folder)}
+    for _ in range(ATTEMPTS):
+        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
+        if done.returncode == 0:
+            return json.loads(out.read_text())
+        if LOST_TRACE not in done.stderr:
+            break
+    raise RuntimeError(f"Lighthouse ended with {done.returncode}:\n{done.stderr}")
 
 
 def main(arguments: list[str]) -> int:

@@ -33,6 +33,17 @@ UNTIL_ROWS = """async (where, rows) => {
     await new Promise((resolve) => setTimeout(resolve, 0));
     return performance.now() - begin;
 }"""
+# Goes to the activity and returns the milliseconds until its newest rows are drawn and the browser has painted them.
+UNTIL_NEWEST = """async () => {
+    const begin = performance.now();
+    location.hash = "#/activity";
+    while (!document.querySelector(".act")) {
+        await new Promise(requestAnimationFrame);
+        if (performance.now() - begin > 20000) return -1;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    return performance.now() - begin;
+}"""
 # Scrolls to the end in steps and returns the longest time that the page stood still.
 SCROLL = """async () => {
     let longest = 0;
@@ -90,6 +101,12 @@ def page_of_keys(page: Page, bucket: str, rows: int) -> float:
     """Returns the milliseconds from a click on a prefix until its first page of rows is drawn."""
     page.go("overview")
     return page.run(UNTIL_ROWS, f"#/bucket/{bucket}?prefix=load%2F", rows)
+
+
+def newest_activity(page: Page) -> float:
+    """Returns the milliseconds from a click on the activity until its newest rows are drawn."""
+    page.go("overview")
+    return page.run(UNTIL_NEWEST)
 
 
 def list_of_buckets(page: Page, count: int) -> tuple[float, float, float]:

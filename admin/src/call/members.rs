@@ -14,6 +14,8 @@ use super::Call;
 use crate::error::AdminError;
 use crate::operation::MemberAccess;
 
+const ONLY_PRESENT: &str =
+    "without a role, you cannot use this parameter: only the present objects are open to you";
 /// The parameters that members may use. Others name versions or earlier moments, or are not known.
 const PARAMETERS: [&str; 4] = ["prefix", "delimiter", "limit", "continuation_token"];
 
@@ -43,9 +45,7 @@ impl Call<'_, '_> {
         let access = self.member_access.ok_or(AdminError::Forbidden)?;
         let mut parameters = query_pairs(self.head.query().unwrap_or_default());
         if !parameters.all(|pair| pair.is_ok_and(|(name, _)| PARAMETERS.contains(&&*name))) {
-            let message =
-                "without a role, you cannot use this parameter: only the present objects are open to you";
-            return Err(AdminError::MissingRight(message.to_owned()));
+            return Err(AdminError::MissingRight(ONLY_PRESENT.to_owned()));
         }
         match access {
             MemberAccess::Session => Ok(()),
@@ -54,6 +54,17 @@ impl Call<'_, '_> {
             MemberAccess::Object(action) => {
                 self.authorize_object(action, &self.bucket_name()?, &self.key()?).map(|_| ())
             }
+        }
+    }
+
+    /// Checks that the caller may name a version in the body. Members may not.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`.
+    pub(crate) fn authorize_versions(&self) -> Result<(), AdminError> {
+        match self.caller.map(|caller| &caller.standing) {
+            Some(Standing::Member(_)) => Err(AdminError::MissingRight(ONLY_PRESENT.to_owned())),
+            _ => Ok(()),
         }
     }
 

@@ -215,6 +215,9 @@ function ofRefused(list) {
     }));
 }
 
+// What the role may not see.
+const NOT_ASKED = {};
+
 // What could not be read is not fine.
 function ofMissing(answers) {
   if (answers.every((answer) => answer !== null)) return [];
@@ -350,10 +353,10 @@ export async function findAttention() {
     read("/api/v1/storage/history"),
     read("/api/v1/webhooks"),
     read("/api/v1/buckets"),
-    mayOversee() ? read("/api/v1/refused-requests", { limit: 1000 }) : null,
+    mayOversee() ? read("/api/v1/refused-requests", { limit: 1000 }) : NOT_ASKED,
     read("/api/v1/lifecycle/status"),
     read("/api/v1/attention"),
-    mayOversee() ? read("/api/v1/audit/events", logins) : null,
+    mayOversee() ? read("/api/v1/audit/events", logins) : NOT_ASKED,
   ]);
   const all = [
     ...ofServer(info),
@@ -365,7 +368,7 @@ export async function findAttention() {
     ...ofCertificates(known),
     ...ofLogins(failed),
     ...ofBackups(known),
-    ...ofMissing([info, status, kept, webhooks, buckets, lifecycle, known]),
+    ...ofMissing([info, status, kept, webhooks, buckets, refused, lifecycle, known, failed]),
   ].sort((a, b) => a.level - b.level || (a.days ?? DISK_DAYS) - (b.days ?? DISK_DAYS));
   const hidden = new Map((known?.dismissed ?? []).map((one) => [one.subject, one]));
   const found = all.filter((one) => !hidden.has(nameOf(one)));

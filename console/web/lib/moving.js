@@ -1,10 +1,10 @@
-// Moves and renames objects and folders. Nothing is replaced without a question.
+// Copies, moves and renames objects and folders. Nothing is replaced without a question.
 
 import { api, bucketPath, encodeKey } from "./api.js";
 import { numbered } from "./collisions.js";
 import { h } from "./dom.js";
 import { objectPages } from "./listing.js";
-import { draw } from "./navigation.js";
+import { draw, go } from "./navigation.js";
 import { count, plural, t } from "./text.js";
 import { ask, field, notice, noticeError, select } from "./ui.js";
 
@@ -155,4 +155,43 @@ export async function moveEntries(bucket, buckets, folder, { keys, prefixes }) {
   if (isDone && taken.length > 0) await askTaken(bucket, taken, moved);
   if (moved.length > 0) report(bucket, moved, `${target.value}/${to.value}`);
   if (isDone || moved.length > 0) draw();
+}
+
+/** Asks where an object goes, copies or moves it, and shows it there. */
+export async function copyObject(bucket, key, move) {
+  const to = h("input", { type: "text", required: true, value: bucket, spellcheck: "false" });
+  const name = h("input", { type: "text", required: true, value: key, spellcheck: "false" });
+  const overwrite = h("input", { type: "checkbox" });
+  const choice = h("label", { class: "check", hidden: true }, overwrite, t("Replace the object that is there"));
+  // The answer is about one destination.
+  for (const input of [to, name]) {
+    input.addEventListener("input", () => {
+      overwrite.checked = false;
+      choice.hidden = true;
+    });
+  }
+  const copyTo = async () => {
+    try {
+      await api.post(bucketPath(bucket, move ? "object-move" : "object-copy", encodeKey(key)), {
+        destination_bucket: to.value,
+        destination_key: name.value,
+        if_absent: !overwrite.checked,
+      });
+    } catch (error) {
+      if (error.code !== "OBJECT_ALREADY_EXISTS") throw error;
+      choice.hidden = false;
+      throw new Error(t("The destination already has an object. Choose another name, or replace it."));
+    }
+  };
+  const done = await ask({
+    title: move ? t("Move object") : t("Copy object"),
+    action: move ? t("Move") : t("Copy"),
+    content: [field(t("Bucket"), to), field(t("Key"), name), choice],
+    submit: async () => {
+      if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
+      await copyTo();
+      return true;
+    },
+  });
+  if (done) go("object", [to.value, name.value]);
 }

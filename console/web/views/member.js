@@ -4,6 +4,7 @@ import { api, bucketPath, encodeKey } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { chosen, dropped, takeDrops } from "../lib/files.js";
 import { icon, kindOf, mark, stoneOf } from "../lib/icons.js";
+import { copyObject } from "../lib/moving.js";
 import { go, place } from "../lib/navigation.js";
 import { contentPath, crumbs } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
@@ -125,6 +126,8 @@ const showObject = (view, bucket, key) =>
         note: size(record.size),
         actions: [
           link([icon("download"), t("Download")], contentPath(bucket, key), download),
+          button([icon("copy"), t("Copy")], () => copyObject(bucket, key, false)),
+          button([icon("arrow"), t("Move")], () => copyObject(bucket, key, true)),
           button([icon("trash"), t("Delete")], remove),
         ],
       }),

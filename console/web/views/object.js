@@ -8,6 +8,7 @@ import { lifeCard, namesOf, restoreVersion, versionsOf } from "../lib/life.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
 import { openMenuBelow } from "../lib/menu.js";
+import { copyObject } from "../lib/moving.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { preview } from "../lib/preview.js";
@@ -15,14 +16,12 @@ import { metadataCard, propertiesCard, tagsCard } from "../lib/properties.js";
 import { mayStore } from "../lib/session.js";
 import { date, size, t } from "../lib/text.js";
 import {
-  ask,
   banner,
   button,
   commands,
   confirmed,
   errorBox,
   facts,
-  field,
   link,
   loadInto,
   notice,
@@ -32,44 +31,6 @@ import {
   tag,
   viewHead,
 } from "../lib/ui.js";
-
-async function copy(bucket, key, move) {
-  const to = h("input", { type: "text", required: true, value: bucket, spellcheck: "false" });
-  const name = h("input", { type: "text", required: true, value: key, spellcheck: "false" });
-  const overwrite = h("input", { type: "checkbox" });
-  const choice = h("label", { class: "check", hidden: true }, overwrite, t("Replace the object that is there"));
-  // The answer is about one destination.
-  for (const input of [to, name]) {
-    input.addEventListener("input", () => {
-      overwrite.checked = false;
-      choice.hidden = true;
-    });
-  }
-  const copyTo = async () => {
-    try {
-      await api.post(bucketPath(bucket, move ? "object-move" : "object-copy", encodeKey(key)), {
-        destination_bucket: to.value,
-        destination_key: name.value,
-        if_absent: !overwrite.checked,
-      });
-    } catch (error) {
-      if (error.code !== "OBJECT_ALREADY_EXISTS") throw error;
-      choice.hidden = false;
-      throw new Error(t("The destination already has an object. Choose another name, or replace it."));
-    }
-  };
-  const done = await ask({
-    title: move ? t("Move object") : t("Copy object"),
-    action: move ? t("Move") : t("Copy"),
-    content: [field(t("Bucket"), to), field(t("Key"), name), choice],
-    submit: async () => {
-      if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
-      await copyTo();
-      return true;
-    },
-  });
-  if (done) go("object", [to.value, name.value]);
-}
 
 const STATUS = { ok: () => t("intact"), corrupt: () => t("damaged"), missing: () => t("missing") };
 
@@ -158,7 +119,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       sign: "code",
       task: async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks(),
     },
-    { text: t("Copy"), sign: "copy", task: () => copy(bucket, key, false) },
+    { text: t("Copy"), sign: "copy", task: () => copyObject(bucket, key, false) },
     { text: t("Verify"), sign: "done", task: () => verify(bucket, key, checked) },
     info.object_lock && {
       text: t("Retention"),
@@ -243,7 +204,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       actions: record &&
         mayStore() && [
           !isPast && button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
-          !isPast && button([icon("arrow"), t("Move")], () => copy(bucket, key, true)),
+          !isPast && button([icon("arrow"), t("Move")], () => copyObject(bucket, key, true)),
           link([icon("download"), t("Download")], contentPath(bucket, key, then), {
             class: "button main",
             download: "",

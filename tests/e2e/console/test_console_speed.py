@@ -49,6 +49,8 @@ def test_page_of_a_long_list_is_quick(page: Page, console_store: Cairn):
     took = min(console_speed.page_of_keys(page, "many-keys", PAGE_ROWS) for _ in range(3))
     assert 0 < took < console_speed.PLAIN_LISTS_MAX * console_speed.plain_list(page)
     assert page.run("async () => document.querySelectorAll('tbody tr').length") <= 300
+    took = min(console_speed.newest_activity(page) for _ in range(3))
+    assert 0 < took < console_speed.PLAIN_LISTS_MAX * console_speed.plain_list(page)
 
 
 def test_thousand_buckets_are_a_list(page: Page, console_store: Cairn):

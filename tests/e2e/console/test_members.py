@@ -23,7 +23,7 @@ ID = "01890000-0000-7000-8000-000000000000"
 # What is open to members. Everything else that the OpenAPI document has is closed.
 OPEN = {
     "get_session", "list_buckets", "get_bucket", "list_objects", "get_object", "download_object", "preview_object", "upload_object",
-    "delete_object",
+    "delete_object", "copy_object", "move_object",
 }
 TEAM_READS = [
     {"effect": "allow", "actions": ["s3:ListBucket"], "resources": [f"bucket:{OWN}"]},
@@ -170,6 +170,38 @@ def test_large_files_are_uploaded_where_policies_allow_it(served: Cairn, mia: Co
         denied(mia.delete(f"/uploads/{made}"), "s3:DeleteObject")
     assert any(event["operation"] == "get_browser_upload" for event in audited(served, principal="person:mia", result="denied"))
     assert admin.console.delete(f"/uploads/{foreign}").status_code == 204
+
+
+def sent_to(console: Console, kind: str, key: str, bucket: str, name: str, **more: object):
+    """Copies or moves an object of the own bucket to a bucket and a name."""
+    body = {"destination_bucket": bucket, "destination_key": name} | more
+    return console.post(path_of(OWN, key, f"object-{kind}"), body)
+
+
+def test_objects_are_copied_and_moved_where_policies_allow_it(served: Cairn, mia: Console):
+    """What is read, what is written and what is deleted: each needs its right, and nothing changes without it."""
+    s3 = served.s3
+    content = lambda key, bucket=OWN: s3.get(bucket, key).body if s3.get(bucket, key).status == 200 else None
+    expect(sent_to(mia, "copy", "a.txt", OWN, "in/copy"), 201)
+    assert content("in/copy") == content("a.txt") == b"content"
+    expect(sent_to(mia, "move", "in/copy", OWN, "in/moved"), 201)
+    assert content("in/moved") == b"content" and content("in/copy") is None
+    for kind in ("copy", "move"):
+        denied(sent_to(mia, kind, "secret/plan", OWN, "in/plan"), "you need s3:GetObject on this object, and a policy denies it")
+        denied(sent_to(mia, kind, "in/moved", OTHER, "in/moved"), "s3:PutObject")
+        denied(sent_to(mia, kind, "in/moved", "no-such-bucket", "in/moved"), "s3:PutObject")
+        denied(mia.post(path_of(OTHER, "a.txt", f"object-{kind}"), {"destination_bucket": OWN, "destination_key": "in/x"}), "s3:GetObject")
+        expect_refusal(sent_to(mia, kind, "in/moved", OWN, "in/old", if_absent=True), 409, "OBJECT_ALREADY_EXISTS")
+        expect_refusal(sent_to(mia, kind, "in/moved", OWN, "once/old"), 409, "OBJECT_ALREADY_EXISTS")
+    denied(sent_to(mia, "move", "a.txt", OWN, "in/a.txt"), "s3:DeleteObject")
+    denied(sent_to(mia, "copy", "a.txt", OWN, "in/a.txt", version_id="null"), "only the present objects are open to you")
+    assert [content(key) for key in ("a.txt", "in/moved", "in/old", "once/old")] == [b"content"] * 4
+    assert [content(key) for key in ("in/plan", "in/x", "in/a.txt")] == [None] * 3 and content("in/moved", OTHER) is None
+    expect(sent_to(mia, "copy", "in/moved", OWN, "once/copy"), 201)
+    expect(sent_to(mia, "move", "in/moved", OWN, "once/moved"), 201)
+    assert content("once/copy") == content("once/moved") == b"content" and content("in/moved") is None
+    refused = {event["operation"] for event in audited(served, principal="person:mia", result="denied")}
+    assert refused >= {"copy_object", "move_object"}
 
 
 def operations(store: Cairn) -> Iterator[tuple[str, str, str]]:
@@ -332,6 +364,11 @@ def test_the_console_of_a_member(served: Cairn, mia: Console, run_folder: Path):
         page.load(f"#/object/{OWN}/a.txt")
         page.see("Download")
         page.wait("async () => document.querySelector('.preview pre')?.textContent === 'content'")
+        page.click("Copy")
+        page.fill("Key", "in/by-page")
+        page.run("async () => document.querySelector('dialog button[type=submit]').click()")
+        page.wait("async () => location.hash.endsWith('in%2Fby-page')")
+        page.see("Download")
         page.load(f"#/object/{OWN}/{quote('secret/plan', safe='')}")
         page.see("you need s3:GetObject on this object, and a policy denies it")
         page.load("#/sessions")

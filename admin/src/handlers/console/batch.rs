@@ -32,8 +32,10 @@ pub(crate) async fn batch(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let mut body = Vec::from(*b"{\"answers\":[");
     for (number, head) in heads.iter().enumerate() {
         let room = BATCH_BYTES_MAX.saturating_sub(body.len());
-        let (status, answer) = match answer(&call, head, room).await {
+        // A read has no body that says whether the client is still there.
+        let (status, answer) = match call.until_disconnect(answer(&call, head, room)).await {
             Ok(answer) => answer,
+            Err(AdminError::ClientDisconnected) => return Err(AdminError::ClientDisconnected),
             Err(error) => (error.status(), error_body(&error, call.audit.request_id)),
         };
         let separator = if number > 0 { "," } else { "" };

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use cairn_api::CopyObject;
 use cairn_engine::{Cause, ObjectInfo, ObjectLock, OpenObject, PutObject, WriteCondition};
+use cairn_identity::policy::Action;
 use cairn_model::VersionId;
 
 use super::copy_parts::copy_multipart;
@@ -25,21 +26,38 @@ pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: CopyObject = call.json().await?;
+    if request.version_id.is_some() {
+        call.authorize_versions()?;
+    }
     let version = request.version_id.as_deref().map(version_name).transpose()?;
-    let to_key = object_key(&request.destination_key)?;
-    let to_name = bucket_name(&request.destination_bucket)?;
-    let to_bucket = call.store()?.bucket(&to_name).ok_or(AdminError::BucketNotFound)?;
+    let destination =
+        destination(&call, &request.destination_bucket, &request.destination_key, request.if_absent)?;
+    let place = destination.place();
     let source = ObjectRef { bucket, key, version };
-    let condition = absence(request.if_absent);
-    let destination = Destination { bucket: to_bucket, key: to_key.clone(), condition };
     let copied = copy_version(&call, &source, destination, Cause::Copy).await;
     let mut reply = copied.map_err(taken)?;
-    reply.record.detail = format!("to {to_name}/{to_key}, {}", reply.record.detail);
+    reply.record.detail = format!("to {place}, {}", reply.record.detail);
     Ok(reply)
 }
 
+/// Returns the destination that a request names, if the caller may write there.
+///
+/// # Errors
+/// `INVALID_REQUEST`, `INVALID_BUCKET_NAME`, `FORBIDDEN`, `BUCKET_NOT_FOUND`.
+pub(super) fn destination(
+    call: &Call<'_, '_>,
+    bucket: &str,
+    key: &str,
+    if_absent: bool,
+) -> Result<Destination, AdminError> {
+    let (name, key) = (bucket_name(bucket)?, object_key(key)?);
+    let _ = call.authorize_object(Action::PutObject, &name, &key)?;
+    let bucket = call.store()?.bucket(&name).ok_or(AdminError::BucketNotFound)?;
+    Ok(Destination { bucket, key, condition: absence(if_absent) })
+}
+
 /// Returns the condition of a copy whose destination may have to be absent.
-pub(super) fn absence(if_absent: bool) -> WriteCondition {
+fn absence(if_absent: bool) -> WriteCondition {
     if if_absent { WriteCondition::if_absent() } else { WriteCondition::default() }
 }
 
@@ -109,7 +127,7 @@ pub(super) async fn copy_opened(
     let payload = call.until_disconnect(async { copied.await.map_err(new_version::write_error) }).await?;
     // The commit needs no turn: it goes to the committer's queue, as that of a put.
     drop(permit);
-    call.authenticate_again()?;
+    let condition = new_version::condition_at_commit(call, &bucket, &key, condition)?;
     let (etag, attributes) = (payload.etag(), info.attributes);
     let (lock, origin) = (ObjectLock::default(), call.origin(cause));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };

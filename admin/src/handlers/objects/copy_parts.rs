@@ -49,9 +49,11 @@ pub(crate) async fn copy_multipart(
     let target = Target { bucket, key, upload };
     let copied = call.until_disconnect(copy_parts(engine, &mut permit, source, info, &target)).await;
     drop(permit);
-    let copied = copied.and_then(|parts| call.authenticate_again().map(|()| parts));
+    let copied = copied.and_then(|parts| {
+        Ok((parts, new_version::condition_at_commit(call, &target.bucket, &target.key, condition)?))
+    });
     let completed = match copied {
-        Ok(parts) => {
+        Ok((parts, condition)) => {
             let (bucket, key) = (Arc::clone(&target.bucket), target.key.clone());
             let origin = origin.clone();
             let complete = CompleteUpload { bucket, key, upload, parts, checksums, condition, origin };

@@ -9,33 +9,32 @@ use std::sync::Arc;
 
 use cairn_api::MoveObject;
 use cairn_engine::{Cause, DeleteOptions, EngineError, WriteCondition};
+use cairn_identity::policy::Action;
 
-use super::copy::{absence, copy_found, taken};
+use super::copy::{copy_found, destination, taken};
 use super::headers::{CONDITIONS, refuse_conditions};
-use super::new_version::Destination;
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
-use crate::request::names::{bucket_name, object_key};
 
 pub(crate) async fn move_object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: MoveObject = call.json().await?;
-    let to_key = object_key(&request.destination_key)?;
-    let to_name = bucket_name(&request.destination_bucket)?;
-    let to_bucket = call.store()?.bucket(&to_name).ok_or(AdminError::BucketNotFound)?;
-    if (bucket.id(), &key) == (to_bucket.id(), &to_key) {
+    let _ = call.authorize_object(Action::DeleteObject, &bucket.name, &key)?;
+    let destination =
+        destination(&call, &request.destination_bucket, &request.destination_key, request.if_absent)?;
+    if (bucket.id(), &key) == (destination.bucket.id(), &destination.key) {
         return Err(AdminError::invalid(
             "the destination is the source: an object cannot be moved onto itself",
         ));
     }
     let source = ObjectRef { bucket: Arc::clone(&bucket), key: key.clone(), version: None };
-    let condition = absence(request.if_absent);
-    let destination = Destination { bucket: to_bucket, key: to_key.clone(), condition };
+    let place = destination.place();
     let (mut reply, version) = copy_found(&call, &source, destination, Cause::Copy).await.map_err(taken)?;
+    let _ = call.authorize_object(Action::DeleteObject, &bucket.name, &key)?;
     let condition = WriteCondition { if_version: Some(version), ..WriteCondition::default() };
     let origin = call.origin(Cause::Request);
     let options = DeleteOptions { condition, origin, ..DeleteOptions::default() };
@@ -50,6 +49,6 @@ pub(crate) async fn move_object(mut call: Call<'_, '_>) -> Result<Reply, AdminEr
             return Err(error.into());
         }
     };
-    reply.record.detail = format!("to {to_name}/{to_key}, {}{stays}", reply.record.detail);
+    reply.record.detail = format!("to {place}, {}{stays}", reply.record.detail);
     Ok(reply)
 }

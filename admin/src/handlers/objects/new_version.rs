@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use cairn_engine::{Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome, WriteCondition};
+use cairn_identity::policy::Action;
 use cairn_model::{ObjectKey, Timestamp, VersionId};
 use http::StatusCode;
 
 use super::record::object_record;
+use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
@@ -16,6 +18,29 @@ pub(crate) struct Destination {
     pub(crate) key: ObjectKey,
     /// What must be true of the key's current object. The commit decides.
     pub(crate) condition: WriteCondition,
+}
+
+impl Destination {
+    /// Returns the names of bucket and key, for an audit record.
+    pub(crate) fn place(&self) -> String {
+        format!("{}/{}", self.bucket.name, self.key)
+    }
+}
+
+/// Checks before a commit that the caller may still make it. Returns the condition of the write: some may only write what is not
+/// there.
+///
+/// # Errors
+/// Those of [`Call::authenticate_again`] and [`Call::authorize_object`].
+pub(crate) fn condition_at_commit(
+    call: &Call<'_, '_>,
+    bucket: &Bucket,
+    key: &ObjectKey,
+    condition: WriteCondition,
+) -> Result<WriteCondition, AdminError> {
+    call.authenticate_again()?;
+    let must_be_absent = call.authorize_object(Action::PutObject, &bucket.name, key)?.must_be_absent();
+    Ok(WriteCondition { must_be_absent, ..condition })
 }
 
 /// Commits a new version and describes it.

@@ -14,7 +14,6 @@ use cairn_engine::{
     WriteCondition,
 };
 use cairn_http1::{BodyFraming, RequestHead};
-use cairn_identity::policy::Action;
 use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_net::RequestBody;
 use cairn_transfer::checksum::RunningChecksum;
@@ -22,7 +21,7 @@ use cairn_transfer::{BodyReader, ReceiveError};
 use http::StatusCode;
 
 use super::headers;
-use super::new_version::{commit, write_error};
+use super::new_version::{commit, condition_at_commit, write_error};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -53,9 +52,7 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     if declared_md5.is_some() && declared_md5 != payload.md5() {
         return Err(AdminError::invalid("the body does not match Content-MD5"));
     }
-    call.authenticate_again()?;
-    let must_be_absent = call.authorize_object(Action::PutObject, &bucket.name, &key)?.must_be_absent();
-    let condition = WriteCondition { must_be_absent, ..condition };
+    let condition = condition_at_commit(&call, &bucket, &key, condition)?;
     let etag = payload.etag();
     let (lock, origin) = (ObjectLock::default(), call.origin(Cause::Request));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
