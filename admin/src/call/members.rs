@@ -20,6 +20,10 @@ const ONLY_PRESENT: &str =
 const PARAMETERS: [&str; 4] = ["prefix", "delimiter", "limit", "continuation_token"];
 
 impl Call<'_, '_> {
+    fn is_member(&self) -> bool {
+        self.caller.is_some_and(|caller| matches!(caller.standing, Standing::Member(_)))
+    }
+
     /// Returns the current rights of a member, or `None` if the caller has a role.
     ///
     /// # Errors
@@ -41,7 +45,9 @@ impl Call<'_, '_> {
     /// # Errors
     /// `FORBIDDEN`, which says what is missing; `INVALID_REQUEST` and `INVALID_BUCKET_NAME` if the path names nothing.
     pub(crate) fn authorize_member(&self) -> Result<(), AdminError> {
-        let Some(Standing::Member(_)) = self.caller.map(|caller| &caller.standing) else { return Ok(()) };
+        if !self.is_member() {
+            return Ok(());
+        }
         let access = self.member_access.ok_or(AdminError::Forbidden)?;
         let mut parameters = query_pairs(self.head.query().unwrap_or_default());
         if !parameters.all(|pair| pair.is_ok_and(|(name, _)| PARAMETERS.contains(&&*name))) {
@@ -62,10 +68,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `FORBIDDEN`.
     pub(crate) fn authorize_versions(&self) -> Result<(), AdminError> {
-        match self.caller.map(|caller| &caller.standing) {
-            Some(Standing::Member(_)) => Err(AdminError::MissingRight(ONLY_PRESENT.to_owned())),
-            _ => Ok(()),
-        }
+        if self.is_member() { Err(AdminError::MissingRight(ONLY_PRESENT.to_owned())) } else { Ok(()) }
     }
 
     fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {
@@ -92,8 +95,9 @@ impl Call<'_, '_> {
     /// Returns what a member is told in place of a missing object of the path, if it may not list the bucket (AWS: GetObject,
     /// "Permissions").
     pub(crate) fn hiding_missing(&self) -> Option<AdminError> {
-        let Some(Standing::Member(_)) = self.caller.map(|caller| &caller.standing) else { return None };
-        let Some(MemberAccess::Object(_)) = self.member_access else { return None };
+        let Some(MemberAccess::Object(_)) = self.member_access.filter(|_| self.is_member()) else {
+            return None;
+        };
         self.authorize_bucket(Action::ListBucket, &self.bucket_name().ok()?).err()
     }
 

@@ -47,7 +47,7 @@ impl Reply {
     /// Returns the whole JSON body, of at most `bytes_max` bytes. Lists are made page by page.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` when the body is longer, or no JSON.
+    /// `INVALID_REQUEST` if the body is longer or is not JSON.
     pub(crate) async fn json_body(self, bytes_max: usize) -> Result<Vec<u8>, AdminError> {
         let is_json = self.headers.iter().any(|(name, value)| *name == "content-type" && value == JSON);
         let mut body = Vec::new();

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use super::handler_reply::Reply;
+use super::handler_reply::{JSON, Reply};
 use crate::error::AdminError;
 
 /// Most parts of a page: entries and what they contain. They are looked up under the directory's lock and serialized
@@ -58,7 +58,7 @@ pub(crate) fn list_with<T: 'static, B: Serialize>(
 }
 
 fn reply_of(pages: impl BodySource + 'static) -> Reply {
-    let mut reply = Reply::bytes(StatusCode::OK, "application/json", Vec::new());
+    let mut reply = Reply::bytes(StatusCode::OK, JSON, Vec::new());
     reply.body = ResponseBody::Chunked { source: Box::new(pages) };
     reply
 }

@@ -1,6 +1,6 @@
 // What needs attention, from what the server tells: damage, lost events, quotas, space, refused requests.
 
-import { api, getTogether } from "./api.js";
+import { api, readQuietly } from "./api.js";
 import { drawAttention } from "./frame.js";
 import { attention, place, setCount } from "./navigation.js";
 import { mayAdminister, mayOversee, mayStore } from "./session.js";
@@ -28,9 +28,6 @@ const REFUSED_MIN = 20;
 
 const RED = 0;
 const AMBER = 1;
-
-// A source that the server does not answer must not hide the others.
-const read = (path, parameters) => getTogether(path, parameters, { isLogin: true }).catch(() => null);
 
 function ofServer(info) {
   if (!info) return [];
@@ -347,16 +344,17 @@ export const dismiss = (one, isHidden = true) =>
 export async function findAttention() {
   const since = new Date(Date.now() - HOUR).toISOString();
   const logins = { operation: "begin_console_session", result: "denied", since, limit: 100 };
+  // A source that the server does not answer must not hide the others.
   const [info, status, kept, webhooks, buckets, refused, lifecycle, known, failed] = await Promise.all([
-    read("/api/v1/system/info"),
-    read("/api/v1/storage/status"),
-    read("/api/v1/storage/history"),
-    read("/api/v1/webhooks"),
-    read("/api/v1/buckets"),
-    mayOversee() ? read("/api/v1/refused-requests", { limit: 1000 }) : NOT_ASKED,
-    read("/api/v1/lifecycle/status"),
-    read("/api/v1/attention"),
-    mayOversee() ? read("/api/v1/audit/events", logins) : NOT_ASKED,
+    readQuietly("/api/v1/system/info"),
+    readQuietly("/api/v1/storage/status"),
+    readQuietly("/api/v1/storage/history"),
+    readQuietly("/api/v1/webhooks"),
+    readQuietly("/api/v1/buckets"),
+    mayOversee() ? readQuietly("/api/v1/refused-requests", { limit: 1000 }) : NOT_ASKED,
+    readQuietly("/api/v1/lifecycle/status"),
+    readQuietly("/api/v1/attention"),
+    mayOversee() ? readQuietly("/api/v1/audit/events", logins) : NOT_ASKED,
   ]);
   const all = [
     ...ofServer(info),

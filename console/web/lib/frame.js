@@ -1,6 +1,6 @@
 // The frame around the views: the rail with its groups and foot, the bars of a phone, and the keys that go everywhere.
 
-import { getTogether } from "./api.js";
+import { readQuietly } from "./api.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { attention, counts, draw, go, place, setCount } from "./navigation.js";
@@ -283,17 +283,15 @@ let known = null;
 /** Shows the space that Cairn, others and nobody uses, and the number of buckets. */
 export async function readCapacity() {
   if (isMember()) return;
-  try {
-    const [{ capacity_bytes: capacity, available_bytes: free }, { physical_bytes: own, buckets }] = await Promise.all([
-      getTogether("/api/v1/storage/status", {}, { isLogin: true }),
-      getTogether("/api/v1/storage/usage", {}, { isLogin: true }),
-    ]);
-    known = { capacity, free, own };
-    setCount("buckets", count(buckets));
-    drawCapacity();
-  } catch {
-    // The views say what is wrong.
-  }
+  const [status, usage] = await Promise.all([
+    readQuietly("/api/v1/storage/status"),
+    readQuietly("/api/v1/storage/usage"),
+  ]);
+  // The views say what is wrong.
+  if (!status || !usage) return;
+  known = { capacity: status.capacity_bytes, free: status.available_bytes, own: usage.physical_bytes };
+  setCount("buckets", count(usage.buckets));
+  drawCapacity();
 }
 
 function drawCapacity() {
@@ -327,11 +325,9 @@ function drawCapacity() {
 /** Reads the numbers of applications and links for the rail. */
 export async function readCounts() {
   if (isMember()) return;
-  // The views say what is wrong.
-  const read = (path, parameters) => getTogether(path, parameters, { isLogin: true }).catch(() => null);
   const [accounts, links] = await Promise.all([
-    mayOversee() ? read("/api/v1/service-accounts") : null,
-    read("/api/v1/shares", { status: "active", limit: 100 }),
+    mayOversee() ? readQuietly("/api/v1/service-accounts") : null,
+    readQuietly("/api/v1/shares", { status: "active", limit: 100 }),
   ]);
   const number = accounts?.service_accounts.length ?? 0;
   if (accounts) setCount("accounts", number > 0 ? count(number) : undefined);

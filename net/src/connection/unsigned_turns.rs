@@ -1,9 +1,9 @@
-//! Turns for the requests that nobody has signed.
+//! Scheduling of unsigned requests.
 //!
-//! An executor runs what is ready in the order in which it became ready. With a thousand strangers who ask for something
-//! small again and again, a signed request would wait behind all of them each time. So each step of an unsigned request
-//! needs a turn, and there are [`UNSIGNED_TURNS`] between two looks of the executor at its sockets. The steps beyond them
-//! wait in their order. What has arrived from others meanwhile comes first.
+//! An executor polls tasks in the order in which they became ready. If a thousand clients keep sending small unsigned
+//! requests, a signed request waits behind all of them. So each step (poll) of an unsigned request needs a turn, and there
+//! are [`UNSIGNED_TURNS`] turns between two passes of the executor over its sockets. Further steps wait, first come, first
+//! served. Requests of other clients that arrive in the meantime run before them.
 //!
 //! A turn ends with the step: a request that waits for its client, the device or another thread holds none. So slow
 //! clients and long work keep nobody waiting.
@@ -81,10 +81,12 @@ impl UnsignedTurns {
         let turns = self.clone();
         glommio::spawn_local(async move {
             // An executor looks at its timers when it looks at its sockets.
-            while {
+            loop {
                 glommio::timer::sleep(UNSIGNED_PAUSE).await;
-                turns.renew()
-            } {}
+                if !turns.renew() {
+                    break;
+                }
+            }
             turns.0.is_renewing.set(false);
         })
         .detach();
