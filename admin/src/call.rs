@@ -228,7 +228,11 @@ impl Call<'_, '_> {
         self.body_of(BODY_BYTES_MAX).await
     }
 
-    async fn body_of(&mut self, bytes_max: usize) -> Result<SmallBody, AdminError> {
+    /// As [`Self::body_bytes`], for a body of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// As [`Self::body_bytes`].
+    pub(crate) async fn body_of(&mut self, bytes_max: usize) -> Result<SmallBody, AdminError> {
         let bytes = match self.body.as_deref_mut() {
             Some(body) => read_body(&self.context.open()?.engine, body, bytes_max).await?,
             None => SmallBody::default(),

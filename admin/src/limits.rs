@@ -66,6 +66,10 @@ pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
 
 /// Most of them that a list shows, the latest ones.
 pub(crate) const IMPORT_RUNS_SHOWN: usize = 100;
+/// Most versions of a batch of imports. All of them are polled each time one makes progress.
+pub(crate) const IMPORT_BATCH_VERSIONS_MAX: usize = 64;
+/// Largest batch of imports, in bytes. Hashing it takes less than a millisecond.
+pub(crate) const IMPORT_BATCH_BYTES_MAX: usize = 512 << 10;
 /// Most reports of imports that are kept in memory. Each has at most the size of a body.
 pub(crate) const IMPORT_REPORTS_MAX: usize = 8;
 /// Most characters of a key and of a message in the last failure of a run.

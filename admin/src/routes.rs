@@ -242,6 +242,8 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/buckets/{bucket}/archive", STORAGE, "download_objects", handler!(objects::archive_keys))
         .data_read(),
     post("/api/v1/buckets/{bucket}/imports", SYSTEM, "begin_import", handler!(imports::begin)),
+    post("/api/v1/buckets/{bucket}/imported-objects", SYSTEM, "import_objects", handler!(imports::put_batch))
+        .unrecorded(),
     put("/api/v1/buckets/{bucket}/imported-objects/{key}", SYSTEM, "import_object", handler!(imports::put))
         .unrecorded(),
     patch(

@@ -49,6 +49,28 @@ pub struct ImportedVersion {
     pub outcome: ImportOutcome,
 }
 
+/// What became of the versions of a batch, in the order of its requests.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ImportedVersions {
+    #[schemars(length(max = 64))]
+    pub versions: Vec<ImportResult>,
+}
+
+/// What became of a version of a batch: exactly one of the two is set.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ImportResult {
+    pub outcome: Option<ImportOutcome>,
+    pub error: Option<ImportRefusal>,
+}
+
+/// Why a version of a batch was refused.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ImportRefusal {
+    /// The code of the error, as the route for one version answers it.
+    pub code: String,
+    pub message: String,
+}
+
 /// An upload whose parts will be an imported version.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportedUpload {

@@ -2,6 +2,7 @@
 
 use cairn_engine::Recall;
 use cairn_net::{BodyError, RequestBody};
+use std::convert::Infallible;
 use std::future::Future;
 
 /// A source of the bytes of an upload: a request body, or the content of an encoded one.
@@ -29,6 +30,25 @@ impl BodyReader for RequestBody<'_> {
 
     fn abandon(&mut self) {
         Self::abandon(self);
+    }
+}
+
+/// What is left of a body that is in memory.
+pub struct MemoryBody<'b>(pub &'b [u8]);
+
+impl BodyReader for MemoryBody<'_> {
+    type Error = Infallible;
+
+    async fn read(&mut self, out: &mut [u8]) -> Result<usize, Infallible> {
+        let count = out.len().min(self.0.len());
+        let (read, left) = self.0.split_at(count);
+        out[..count].copy_from_slice(read);
+        self.0 = left;
+        Ok(count)
+    }
+
+    fn abandon(&mut self) {
+        self.0 = &[];
     }
 }
 

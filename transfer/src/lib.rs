@@ -21,7 +21,7 @@ mod small_body;
 mod zip;
 
 pub use archive_names::ArchiveNames;
-pub use body_reader::BodyReader;
+pub use body_reader::{BodyReader, MemoryBody};
 pub use join::{JOINED_MAX, join_all};
 pub use plan::{ReadPlan, ValidatorHeaders, stored_content_type, stored_header};
 pub use receive::{ReceiveError, receive_payload, receive_payload_to_end};

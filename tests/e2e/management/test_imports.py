@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import zlib
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -39,9 +40,21 @@ class Run:
         options = {"json": body} if body is not None else {"data": content}
         return self.admin.request(method, path, params=parameters, headers=headers or {}, **options)
 
+    def batch(self, *parts: bytes):
+        """Sends a batch."""
+        path, headers = f"/buckets/{self.bucket}/imported-objects", {"content-type": "application/http"}
+        return self.admin.request("POST", path, params={"import_id": self.id}, headers=headers, data=b"".join(parts))
+
     def version(self, key: str, version: str, content: bytes = b"", date: str = DATE, headers: dict | None = None, **query):
         """Imports a version in one piece."""
         return self.send("PUT", "imported-objects", key, content=content, headers=headers, version_id=version, last_modified=date, **query)
+
+
+def part(bucket: str, key: str, content: bytes = b"", *fields: str, method: str = "PUT", **query: str) -> bytes:
+    """Returns a request of a batch."""
+    path = f"/api/v1/buckets/{bucket}/imported-objects/{quote(key)}?{urlencode(query)}"
+    head = [f"{method} {path} HTTP/1.1", "host: batch", f"content-length: {len(content)}", *fields]
+    return "\r\n".join([*head, "", ""]).encode() + content
 
 
 @pytest.fixture
@@ -323,3 +336,57 @@ def test_runs_are_listed_with_what_came_in_them(admin: Management, versioned: st
     reports = expect(admin.get("/imports"), 200)["reports"]
     assert [report["payload"]["number"] for report in reports] == [8, 7, 6, 5, 4, 3, 2, 1]
     assert reports[0]["payload"]["kind"] == "import" and reports[0]["signature"]
+
+
+def test_versions_of_a_batch_are_imported_as_those_of_single_requests(admin: Management, s3: S3, versioned: str):
+    """Each with its own outcome, in the order of the requests. A version that is refused does not affect the others."""
+    run = Run(admin, versioned)
+    expect(run.version("known", FIRST, b"first", etag=md5(b"first")), 201)
+    expect(run.version("other", FIRST, b"other"), 201)
+    parts = [
+        part(versioned, "k/ä b", b"one", "x-amz-meta-a: b", "x-amz-tagging: a=1", version_id=FIRST, last_modified=DATE, etag=md5(b"one")),
+        part(versioned, "known", b"first", version_id=FIRST, last_modified=DATE, etag=md5(b"first")),
+        part(versioned, "other", b"changed", version_id=FIRST, last_modified=DATE),
+        part(versioned, "tag", b"x", version_id=FIRST, last_modified=DATE, etag=md5(b"y")),
+        part(versioned, "sum", b"x", f"x-amz-checksum-crc32: {crc32(b'y')}", version_id=FIRST, last_modified=DATE),
+        part(versioned, "acl", b"x", "x-amz-acl: private", version_id=FIRST, last_modified=DATE),
+        part(versioned, "upload", version_id=FIRST, last_modified=DATE, upload_id="u1"),
+        part(versioned, "run", b"x", version_id=FIRST, last_modified=DATE, import_id=run.id),
+        part(versioned, "marker", version_id=MARKER, last_modified=DATE, delete_marker="true"),
+        part(versioned, "marker2", b"x", version_id=MARKER, last_modified=DATE, delete_marker="true"),
+        part(versioned, "method", b"x", method="POST", version_id=FIRST, last_modified=DATE),
+        part("elsewhere", "k", b"x", version_id=FIRST, last_modified=DATE),
+        part(versioned, "last", version_id=SECOND, last_modified=DATE),
+    ]
+    found = expect(run.batch(*parts), 200)["versions"]
+    outcomes = [one["outcome"] or one["error"]["code"] for one in found]
+    refused = "INVALID_REQUEST"
+    expected = ["created", "unchanged", "IMPORT_CONFLICT", *[refused] * 5, "created", *[refused] * 3, "created"]
+    assert outcomes == expected, found
+    assert all((one["outcome"] is None) != (one["error"] is None) for one in found)
+    kept = s3.request("GET", object_target(versioned, "k/ä b", f"versionId={FIRST}"))
+    assert (kept.status, kept.body, kept.get("x-amz-meta-a"), kept.get("x-amz-tagging-count")) == (200, b"one", "b", "1")
+    keys = [entry.findtext("Key") for entry in xml(s3.request("GET", f"/{versioned}?versions")) if entry.tag in ("Version", "DeleteMarker")]
+    assert keys == ["k/ä b", "known", "last", "marker", "other"]
+    (shown,) = [one for one in expect(admin.get("/imports"), 200)["imports"] if one["import_id"] == run.id]
+    assert (shown["versions"], shown["unchanged"], shown["bytes"], shown["failures"]) == (5, 1, len(b"first" + b"other" + b"one"), 9)
+
+
+def test_a_batch_that_is_no_pipeline_imports_nothing(admin: Management, s3: S3, versioned: str):
+    """The error says which request is wrong."""
+    run = Run(admin, versioned)
+    one = part(versioned, "k", b"x", version_id=FIRST, last_modified=DATE)
+    for bad, why in [
+        (one[:-1], "request 2 of the batch is incomplete"),
+        (b"\r\n", "request 2 of the batch: there is an empty line"),
+        (one.replace(b"content-length: 1", b"transfer-encoding: chunked"), "request 2 of the batch must have a Content-Length"),
+        (b"".join(part(versioned, f"k{number}", version_id=FIRST, last_modified=DATE) for number in range(64)), "the limit is 64"),
+    ]:
+        assert why in expect_refusal(run.batch(one, bad), 400, "INVALID_REQUEST")
+    large = part(versioned, "k", b"x" * (512 << 10), version_id=FIRST, last_modified=DATE)
+    expect_refusal(run.batch(large), 413, "PAYLOAD_TOO_LARGE")
+    run.id = "0" * 32
+    expect_refusal(run.batch(one), 404, "IMPORT_NOT_FOUND")
+    run = Run(admin, versioned)
+    assert expect(run.batch(), 200) == {"versions": []}
+    assert listed(s3, versioned) == []

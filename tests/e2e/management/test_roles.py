@@ -68,6 +68,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "download_archive": ("GET", "/buckets/no-such-bucket/archive", MANAGERS),
     "download_objects": ("POST", "/buckets/no-such-bucket/archive", MANAGERS),
     "begin_import": ("POST", "/buckets/no-such-bucket/imports", SYSTEM_ONLY),
+    "import_objects": ("POST", "/buckets/no-such-bucket/imported-objects", SYSTEM_ONLY),
     "import_object": ("PUT", "/buckets/no-such-bucket/imported-objects/a/b", SYSTEM_ONLY),
     "change_imported_object": ("PATCH", "/buckets/no-such-bucket/imported-objects/a/b", SYSTEM_ONLY),
     "begin_imported_upload": ("POST", "/buckets/no-such-bucket/imported-uploads/a/b", SYSTEM_ONLY),

@@ -3,6 +3,7 @@
 //! A run belongs to one bucket. Its beginning is in the audit trail; the versions are not, one by one. The importer of the
 //! command line is the client.
 
+mod batch;
 mod change;
 mod checksum;
 mod header_text;
@@ -11,6 +12,7 @@ mod run;
 mod uploads;
 mod version;
 
+pub(crate) use batch::put_batch;
 pub(crate) use change::change;
 pub(crate) use run::{begin, list};
 pub(crate) use uploads::{begin_upload, put_part};

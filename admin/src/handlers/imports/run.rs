@@ -15,7 +15,7 @@ use crate::request::query::Parameters;
 
 /// Bytes of the longest description of a source.
 const SOURCE_BYTES_MAX: usize = 1024;
-const IMPORT_ID: &str = "import_id";
+pub(super) const IMPORT_ID: &str = "import_id";
 
 /// A request of a run about one key.
 pub(super) struct Import {
@@ -30,8 +30,7 @@ impl Import {
     pub(super) fn of(call: &Call<'_, '_>, known: &[&str]) -> Result<Self, AdminError> {
         let parameters = call.parameters(&[&[IMPORT_ID], known].concat())?;
         let (bucket, key) = (call.bucket()?, call.key()?);
-        let id = parameters.text(IMPORT_ID).ok_or_else(|| required(IMPORT_ID))?;
-        let run = call.context.imports.get(&bucket, id)?;
+        let run = run_of(call, &bucket, &parameters)?;
         Ok(Self { run, bucket, key, parameters })
     }
 
@@ -49,6 +48,19 @@ impl Import {
     pub(super) fn required(&self, name: &str) -> Result<&str, AdminError> {
         self.parameters.text(name).ok_or_else(|| required(name))
     }
+}
+
+/// Returns the run that a request names.
+///
+/// # Errors
+/// `INVALID_REQUEST`, `IMPORT_NOT_FOUND`.
+pub(super) fn run_of(
+    call: &Call<'_, '_>,
+    bucket: &Bucket,
+    parameters: &Parameters,
+) -> Result<Arc<ImportRun>, AdminError> {
+    let id = parameters.text(IMPORT_ID).ok_or_else(|| required(IMPORT_ID))?;
+    call.context.imports.get(bucket, id)
 }
 
 fn required(name: &str) -> AdminError {

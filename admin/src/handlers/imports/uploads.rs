@@ -17,6 +17,7 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::objects::{declared_size, receive_and_check, write_error};
 use crate::reply::Reply;
+use crate::request::body::body_error;
 
 const PART_NUMBER: &str = "part_number";
 
@@ -54,7 +55,9 @@ async fn write_part(mut call: Call<'_, '_>, import: Import) -> Result<Reply, Adm
     // Only tests have no connection.
     let body = call.body.take().ok_or(AdminError::Internal)?;
     let (object, algorithm) = ((&import.bucket, &import.key), begun.checksum.map(|begun| begun.algorithm));
-    let (payload, checksum) = receive_and_check(&engine, body, object, size, true, algorithm).await?;
+    let received =
+        receive_and_check(&engine, body, object, (size, true, algorithm), |error| body_error(&error));
+    let (payload, checksum) = received.await?;
     call.authenticate_again()?;
     let Import { run, bucket, key, .. } = import;
     let put = engine.put_part(PutPart { bucket, key, upload, number, payload, checksum }).await;

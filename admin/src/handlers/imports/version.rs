@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cairn_api::{ImportOutcome as Outcome, ImportedVersion};
 use cairn_engine::{Cause, Engine, ImportOutcome, ImportVersion, ImportedContent, ImportedIdentity};
-use cairn_model::{Etag, UploadId, VersionId, VersionName};
+use cairn_http1::RequestHead;
+use cairn_model::{Etag, UploadId, VersionId, VersionName, u64_of};
+use cairn_transfer::{BodyReader, MemoryBody};
 use http::StatusCode;
 
 use super::run::Import;
@@ -14,6 +16,7 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::objects::{declared_size, receive_and_check, write_error};
 use crate::reply::Reply;
+use crate::request::body::body_error;
 use crate::request::query::Parameters;
 
 const VERSION_ID: &str = "version_id";
@@ -22,10 +25,11 @@ const ETAG: &str = "etag";
 const OPAQUE_ETAG: &str = "opaque_etag";
 const DELETE_MARKER: &str = "delete_marker";
 pub(super) const UPLOAD_ID: &str = "upload_id";
+/// The parameters of a version that is not an upload in parts.
+pub(super) const OF_VERSION: [&str; 5] = [VERSION_ID, LAST_MODIFIED, ETAG, OPAQUE_ETAG, DELETE_MARKER];
 
 pub(crate) async fn put(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let known = [VERSION_ID, LAST_MODIFIED, ETAG, OPAQUE_ETAG, DELETE_MARKER, UPLOAD_ID];
-    let import = Import::of(&call, &known)?;
+    let import = Import::of(&call, &[&OF_VERSION[..], &[UPLOAD_ID]].concat())?;
     let (run, note) = (Arc::clone(&import.run), import.noting());
     let put = put_version(call, import).await;
     note(&put);
@@ -45,10 +49,7 @@ async fn put_version(mut call: Call<'_, '_>, import: Import) -> Result<(Outcome,
         (true, Some(_)) => return Err(AdminError::invalid("a delete marker has no upload")),
         (true, None) => {
             call.no_body().await?;
-            if identity.etag.is_some() {
-                return Err(AdminError::invalid("a delete marker has no entity tag"));
-            }
-            ImportedContent::DeleteMarker
+            marker(&identity)?
         }
         (false, Some(upload)) => {
             call.no_body().await?;
@@ -58,46 +59,104 @@ async fn put_version(mut call: Call<'_, '_>, import: Import) -> Result<(Outcome,
             ImportedContent::Upload { upload, checksum }
         }
         (false, None) => {
-            let size = declared_size(call.head)?;
-            let (mut attributes, lock) = headers::of_version(call.head)?;
-            let declared = checksum::declared_of_body(call.head)?;
-            if exists(&engine, &import, &identity, size) {
-                // The commit decides for the others. This check avoids the transfer of a body that changes nothing.
-                return Ok((Outcome::Unchanged, 0));
-            }
             // Only tests have no connection.
             let body = call.body.take().ok_or(AdminError::Internal)?;
-            let is_checked = identity.etag.is_some() && !identity.is_etag_opaque;
-            let (object, algorithm) =
-                ((&import.bucket, &import.key), declared.as_ref().map(|declared| declared.algorithm));
-            let (payload, computed) =
-                receive_and_check(&engine, body, object, size, is_checked, algorithm).await?;
-            if is_checked && payload.md5().map(Etag::single) != identity.etag {
-                return Err(AdminError::invalid(
-                    "the body does not have this entity tag; set opaque_etag if it is no MD5",
-                ));
-            }
-            if let (Some(declared), Some((algorithm, digest))) = (declared, computed) {
-                if declared.digest != digest {
-                    return Err(checksum::mismatch(algorithm));
-                }
-                attributes.checksums.push((algorithm, digest));
-            }
+            let object = (&import, &identity, call.head);
+            let Some(content) = receive_content(&engine, object, body, |error| body_error(&error)).await?
+            else {
+                return Ok((Outcome::Unchanged, 0));
+            };
             call.authenticate_again()?;
-            bytes = size;
-            ImportedContent::Payload { payload: Box::new(payload), attributes, lock }
+            bytes = declared_size(call.head)?;
+            content
         }
     };
+    Ok((place(&call, &engine, import, identity, content).await?, bytes))
+}
+
+/// Returns the content of a delete marker.
+fn marker(identity: &ImportedIdentity) -> Result<ImportedContent, AdminError> {
+    match identity.etag {
+        None => Ok(ImportedContent::DeleteMarker),
+        Some(_) => Err(AdminError::invalid("a delete marker has no entity tag")),
+    }
+}
+
+/// Receives content with what the head says of it, and checks its entity tag and checksum. Returns `None` without reading it if
+/// the version is here already.
+async fn receive_content<S: BodyReader>(
+    engine: &Rc<Engine>,
+    (import, identity, head): (&Import, &ImportedIdentity, &RequestHead),
+    source: &mut S,
+    of_body: impl FnOnce(S::Error) -> AdminError,
+) -> Result<Option<ImportedContent>, AdminError> {
+    let size = declared_size(head)?;
+    let (mut attributes, lock) = headers::of_version(head)?;
+    let declared = checksum::declared_of_body(head)?;
+    if exists(engine, import, identity, size) {
+        // The commit decides for the others. This check avoids the transfer of a body that changes nothing.
+        return Ok(None);
+    }
+    let is_checked = identity.etag.is_some() && !identity.is_etag_opaque;
+    let (object, algorithm) =
+        ((&import.bucket, &import.key), declared.as_ref().map(|declared| declared.algorithm));
+    let wanted = (size, is_checked, algorithm);
+    let (payload, computed) = receive_and_check(engine, source, object, wanted, of_body).await?;
+    if is_checked && payload.md5().map(Etag::single) != identity.etag {
+        return Err(AdminError::invalid(
+            "the body does not have this entity tag; set opaque_etag if it is no MD5",
+        ));
+    }
+    if let (Some(declared), Some((algorithm, digest))) = (declared, computed) {
+        if declared.digest != digest {
+            return Err(checksum::mismatch(algorithm));
+        }
+        attributes.checksums.push((algorithm, digest));
+    }
+    Ok(Some(ImportedContent::Payload { payload: Box::new(payload), attributes, lock }))
+}
+
+/// Commits a version in its place in the history of its key.
+async fn place(
+    call: &Call<'_, '_>,
+    engine: &Engine,
+    import: Import,
+    identity: ImportedIdentity,
+    content: ImportedContent,
+) -> Result<Outcome, AdminError> {
     let Import { run, bucket, key, .. } = import;
     let (emits_events, origin) = (run.emits_events, call.origin(Cause::Request));
     let import = ImportVersion { bucket, key, identity, content, emits_events, origin };
-    let outcome = match engine.import_version(import).await.map_err(write_error)? {
+    Ok(match engine.import_version(import).await.map_err(write_error)? {
         ImportOutcome::Created => Outcome::Created,
         ImportOutcome::Replaced => Outcome::Replaced,
         ImportOutcome::Unchanged => Outcome::Unchanged,
         ImportOutcome::Kept => Outcome::Kept,
+    })
+}
+
+/// Imports a version of a batch, whose body is in memory. Returns the bytes that were written, too.
+pub(super) async fn put_of_batch(
+    call: &Call<'_, '_>,
+    import: Import,
+    head: &RequestHead,
+    body: &[u8],
+) -> Result<(Outcome, u64), AdminError> {
+    let identity = identity(&import)?;
+    let engine = call.engine()?;
+    let content = if flag(&import.parameters, DELETE_MARKER)? {
+        if !body.is_empty() {
+            return Err(AdminError::invalid("a delete marker has no body"));
+        }
+        marker(&identity)?
+    } else {
+        let object = (&import, &identity, head);
+        match receive_content(engine, object, &mut MemoryBody(body), |never| match never {}).await? {
+            Some(content) => content,
+            None => return Ok((Outcome::Unchanged, 0)),
+        }
     };
-    Ok((outcome, bytes))
+    Ok((place(call, engine, import, identity, content).await?, u64_of(body.len())))
 }
 
 /// Makes the response.

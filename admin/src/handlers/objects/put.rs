@@ -100,27 +100,29 @@ pub(crate) async fn receive(
     size: u64,
     wants_md5: bool,
 ) -> Result<StagedPayload, AdminError> {
-    receive_and_check(engine, body, object, size, wants_md5, None).await.map(|(payload, _)| payload)
+    assert_eq!(body.remaining(), size, "the payload is the whole body");
+    let received =
+        receive_and_check(engine, body, object, (size, wants_md5, None), |error| body_error(&error));
+    received.await.map(|(payload, _)| payload)
 }
 
-/// As [`receive`]. Also returns the digest of the body by an algorithm.
-pub(crate) async fn receive_and_check(
+/// As [`receive`], from any source. Also returns the digest of the content by an algorithm. `of_body` makes the refusal of a
+/// source that fails.
+pub(crate) async fn receive_and_check<S: BodyReader>(
     engine: &Rc<Engine>,
-    body: &mut RequestBody<'_>,
+    source: &mut S,
     object: (&Arc<Bucket>, &ObjectKey),
-    size: u64,
-    wants_md5: bool,
-    algorithm: Option<ChecksumAlgorithm>,
+    (size, wants_md5, algorithm): (u64, bool, Option<ChecksumAlgorithm>),
+    of_body: impl FnOnce(S::Error) -> AdminError,
 ) -> Result<(StagedPayload, Option<(ChecksumAlgorithm, Vec<u8>)>), AdminError> {
-    assert_eq!(body.remaining(), size, "the payload is the whole body");
     let mut running = algorithm.map(|algorithm| (algorithm, RunningChecksum::new(algorithm)));
     let observe = |bytes: &[u8]| {
         if let Some((_, running)) = &mut running {
             running.update(bytes);
         }
     };
-    let received = cairn_transfer::receive_payload(engine, body, object, size, wants_md5, observe).await;
-    let payload = received.map_err(|error| receive_error(error, |error| body_error(&error)))?;
+    let received = cairn_transfer::receive_payload(engine, source, object, size, wants_md5, observe).await;
+    let payload = received.map_err(|error| receive_error(error, of_body))?;
     Ok((payload, running.map(|(algorithm, running)| (algorithm, running.finish()))))
 }
 

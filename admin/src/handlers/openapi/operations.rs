@@ -288,6 +288,9 @@ operations! {
     Some(RequestBody { content: Content::Bytes, is_required: false })
         => [created::<ImportedVersion>(), ok::<ImportedVersion>()],
         [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, IMPORT_CONFLICT, STATE, QUOTA, (411, "INVALID_REQUEST")];
+    "import_objects", "imports": "Imports small versions of a run together. The body is a pipeline of the requests that import one, of media type application/http.";
+    [IMPORT_ID], Some(RequestBody { content: Content::Bytes, is_required: true })
+        => [ok::<ImportedVersions>()], [BUCKET_NAME, BUCKET, IMPORT];
     "change_imported_object", "imports": "Changes tags, retention or legal hold of an imported version.";
     [IMPORT_ID, required::<VersionId>("version_id")], json_body::<ChangeImported>() => [ok::<ImportedVersion>()],
         [BUCKET_NAME, BUCKET, OBJECT, VERSION, IMPORT, IMPORT_CONFLICT, (409, "OBJECT_LOCK_NOT_ENABLED"), (403, "OBJECT_LOCKED")];

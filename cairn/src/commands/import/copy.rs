@@ -1,6 +1,5 @@
 //! Copies one version: headers, content, tags and lock.
 
-use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -9,6 +8,7 @@ use cairn_engine::md5_digest;
 
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;
+use super::small::read_whole;
 use super::target::{Content, Refused, Target, settings_headers, settings_of};
 use super::throttle::{Metered, Throttle};
 use crate::commands::remote::{Answer, Checksum, Entry, Lock, Remote, Settings, Trouble, VersionRef};
@@ -69,6 +69,15 @@ pub(super) struct Copied {
     pub(super) lacks_checksum: bool,
 }
 
+/// What is sent with the content of a version in one piece.
+pub(super) struct VersionRequest {
+    settings: Settings,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) parameters: Vec<(&'static str, String)>,
+    is_opaque: bool,
+    lacks_checksum: bool,
+}
+
 /// What copies versions of a bucket.
 pub(super) struct Copier<'a> {
     pub(super) source: &'a Remote,
@@ -83,7 +92,7 @@ pub(super) struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn at<'v>(&'v self, entry: &'v Entry) -> VersionRef<'v> {
+    pub(super) fn at<'v>(&'v self, entry: &'v Entry) -> VersionRef<'v> {
         VersionRef { bucket: self.bucket, key: &entry.key, version: entry.version_id.as_deref() }
     }
 
@@ -132,54 +141,68 @@ impl Copier<'_> {
         }
     }
 
+    /// Returns what is sent with the content of a version in one piece.
+    pub(super) fn request_of(
+        &self,
+        entry: &Entry,
+        answer: &Answer,
+        is_known_opaque: bool,
+    ) -> Result<VersionRequest, Problem> {
+        self.same(entry, answer)?;
+        let settings = self.settings_of_get(entry, answer)?;
+        let mut headers = headers(answer, &settings)?;
+        let (checksum, lacks_checksum) = checksum_of(answer, |checksum| checksum.parts().is_none());
+        headers.extend(checksum.map(|checksum| checksum.header()));
+        let is_opaque = answer.has_opaque_tag() || is_known_opaque;
+        let parameters = tag_parameters(entry, is_opaque);
+        Ok(VersionRequest { settings, headers, parameters, is_opaque, lacks_checksum })
+    }
+
+    /// Returns what became of a version that was sent in one piece.
+    pub(super) fn copied_whole(
+        &self,
+        entry: &Entry,
+        request: &VersionRequest,
+        outcome: String,
+    ) -> Result<Copied, Problem> {
+        let outcome = self.same_settings(entry, &request.settings, outcome)?;
+        let copied = copied(entry, outcome, request.settings.fingerprint(), request.is_opaque);
+        Ok(Copied { lacks_checksum: request.lacks_checksum, ..copied })
+    }
+
     /// Copies a version in one request.
     fn copy_whole(&self, entry: &Entry) -> Result<Copied, Problem> {
         let mut attempt = 1;
         let mut is_known_opaque = false;
         loop {
             let answer = self.source.get(self.at(entry), None, None, entry.size)?;
-            self.same(entry, &answer)?;
-            let settings = self.settings_of_get(entry, &answer)?;
-            let mut headers = headers(&answer, &settings)?;
-            let (checksum, lacks_checksum) = checksum_of(&answer, |checksum| checksum.parts().is_none());
-            headers.extend(checksum.map(|checksum| checksum.header()));
-            let is_opaque = answer.has_opaque_tag() || is_known_opaque;
-            let parameters = tag_parameters(entry, is_opaque);
+            let request = self.request_of(entry, &answer, is_known_opaque)?;
+            let (parameters, headers) = (&request.parameters, &request.headers);
             let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
             let sent = if entry.size <= SMALL_BYTES_MAX {
-                let mut bytes = Vec::with_capacity(usize::try_from(entry.size).unwrap_or_default());
-                let read = content.by_ref().take(entry.size + 1).read_to_end(&mut bytes);
-                if read.is_ok() && bytes.len() as u64 != entry.size {
-                    content.failure = Some("the content does not have its length".to_owned());
-                }
-                match content.failure {
-                    None => self.target.put(
-                        self.bucket,
-                        entry,
-                        &parameters,
-                        &headers,
-                        &mut Content::Bytes(&bytes),
-                    ),
-                    Some(_) => Err("".into()),
+                match read_whole(&mut content, entry.size) {
+                    Ok(bytes) => {
+                        self.target.put(self.bucket, entry, parameters, headers, &mut Content::Bytes(&bytes))
+                    }
+                    Err(failure) => {
+                        content.failure = Some(failure);
+                        Err("".into())
+                    }
                 }
             } else {
                 let mut stream = Content::Stream(&mut content, entry.size);
-                self.target.put(self.bucket, entry, &parameters, &headers, &mut stream)
+                self.target.put(self.bucket, entry, parameters, headers, &mut stream)
             };
             if self.source.is_stopped() {
                 return Err(Trouble::Stopped.into());
             }
             match (sent, content.failure.clone()) {
-                (Ok(outcome), _) => {
-                    let outcome = self.same_settings(entry, &settings, outcome)?;
-                    let copied = copied(entry, outcome, settings.fingerprint(), is_opaque);
-                    return Ok(Copied { lacks_checksum, ..copied });
-                }
+                (Ok(outcome), _) => return self.copied_whole(entry, &request, outcome),
                 // It may have been changed on its way.
                 (Err(Refused::Version { message, .. }), None)
                     if message.contains("this checksum") && attempt == 1 => {}
                 (Err(Refused::Version { message, .. }), None)
-                    if message.contains("entity tag") && !is_opaque && attempt < ATTEMPTS =>
+                    if message.contains("entity tag") && !request.is_opaque && attempt < ATTEMPTS =>
                 {
                     // Read alone, the content has the tag, or the tag is the source's own.
                     is_known_opaque = self.digest_of(entry)? != entry.etag.to_ascii_lowercase();

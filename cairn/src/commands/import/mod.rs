@@ -16,6 +16,7 @@ mod plan;
 mod run;
 mod samples;
 mod settings;
+mod small;
 mod steps;
 mod tally;
 mod target;

@@ -8,16 +8,17 @@ use std::thread;
 use std::time::Duration;
 
 use super::buckets::{SourceBucket, failure};
-use super::copy::{Copier, Problem};
+use super::copy::{Copied, Copier, Problem};
 use super::fitting::version_loss;
 use super::groups::{Group, Groups, Settings};
 use super::journal::{Journal, ListReader, ListWriter, Record, State};
 use super::permits::Permits;
+use super::small::{VERSIONS_MAX, is_small};
 use super::steps::{Step, gone, steps};
 use super::tally::Tally;
 use super::target::Target;
 use super::throttle::Throttle;
-use crate::commands::remote::{Remote, Trouble};
+use crate::commands::remote::{Entry, Remote, Trouble};
 use crate::failure::{Failure, Outcome};
 
 /// Versions of a batch, whose keys are handled together. A batch ends with the last version of a key.
@@ -54,6 +55,16 @@ struct Job {
     batch: Arc<Batch>,
     place: usize,
     steps: Vec<Step>,
+}
+
+impl Job {
+    /// Returns the version, if there is one and it can be copied with others.
+    fn small(&self) -> Option<&Entry> {
+        match &*self.steps {
+            [Step::Copy(entry)] if is_small(entry) => Some(entry),
+            _ => None,
+        }
+    }
 }
 
 impl Batch {
@@ -218,25 +229,39 @@ impl Run<'_> {
     /// Handles keys until there are none left.
     fn work(&self, copier: &Copier<'_>, waiting: &Mutex<Receiver<Job>>, tally: &Tally, end: &End) {
         loop {
-            let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Job { batch, place, steps }) = job else { return };
+            let jobs = take_jobs(waiting);
+            if jobs.is_empty() {
+                return;
+            }
             if end.is_set() {
                 continue;
             }
             let Some(_permit) = copier.permits.take(|| end.is_set()) else { continue };
-            let mut lines = String::new();
-            let mut all = Ok(());
-            for step in steps {
-                all = self.step(copier, step, &mut lines, tally);
-                if all.is_err() {
-                    break;
-                }
-            }
-            match all {
-                Ok(()) => batch.finish(place, lines),
-                Err(failure) => end.set(failure),
+            if let Err(failure) = self.handle(copier, jobs, tally) {
+                end.set(failure);
             }
         }
+    }
+
+    /// Handles some keys. Those with one small version are copied together.
+    fn handle(&self, copier: &Copier<'_>, jobs: Vec<Job>, tally: &Tally) -> Outcome {
+        let small: Vec<_> = jobs.iter().filter_map(Job::small).collect();
+        let copied = if small.len() > 1 { copier.copy_together(&small)? } else { Vec::new() };
+        let mut copied = copied.into_iter();
+        for job in jobs {
+            let copied = if job.small().is_some() { copied.next().flatten() } else { None };
+            let mut lines = String::new();
+            match copied {
+                Some(copied) => note_copied(copied, &mut lines, tally),
+                None => {
+                    for step in job.steps {
+                        self.step(copier, step, &mut lines, tally)?;
+                    }
+                }
+            }
+            job.batch.finish(job.place, lines);
+        }
+        Ok(())
     }
 
     /// Makes one step. Adds the line of the journal, unless the version was not imported.
@@ -289,11 +314,7 @@ impl Run<'_> {
                 *lines += &record.to_string();
             }
             Step::Copy(entry) => {
-                let copied = copier.copy(&entry)?;
-                tally.count(&copied.outcome);
-                tally.opaque_etags.fetch_add(u64::from(copied.is_opaque), Ordering::Relaxed);
-                tally.lacking_checksums.fetch_add(u64::from(copied.lacks_checksum), Ordering::Relaxed);
-                *lines += &copied.record.to_string();
+                note_copied(copier.copy(&entry)?, lines, tally);
             }
             Step::Change(entry, settings, record) => {
                 // The old record stays if this fails, so that the next run tries again.
@@ -368,6 +389,25 @@ impl Run<'_> {
         })?;
         self.journal.finish(bucket, list)
     }
+}
+
+/// Waits for a key. Takes further ones that wait, as long as they can be copied together. Returns none at the end.
+fn take_jobs(waiting: &Mutex<Receiver<Job>>) -> Vec<Job> {
+    let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut jobs: Vec<Job> = waiting.recv().into_iter().collect();
+    while jobs.len() < VERSIONS_MAX && jobs.last().is_some_and(|job| job.small().is_some()) {
+        let Ok(job) = waiting.try_recv() else { break };
+        jobs.push(job);
+    }
+    jobs
+}
+
+/// Counts a version that was copied, and adds its line of the journal.
+fn note_copied(copied: Copied, lines: &mut String, tally: &Tally) {
+    tally.count(&copied.outcome);
+    tally.opaque_etags.fetch_add(u64::from(copied.is_opaque), Ordering::Relaxed);
+    tally.lacking_checksums.fetch_add(u64::from(copied.lacks_checksum), Ordering::Relaxed);
+    *lines += &copied.record.to_string();
 }
 
 /// Gives keys to workers, and writes batches of them to the journal, in order.

@@ -46,6 +46,31 @@ pub(super) enum Content<'a> {
     Stream(&'a mut dyn Read, u64),
 }
 
+/// A version that is imported with others.
+pub(super) struct BatchedVersion<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) parameters: &'a [(&'static str, String)],
+    pub(super) headers: &'a [(String, String)],
+    pub(super) content: &'a [u8],
+}
+
+impl BatchedVersion<'_> {
+    /// Appends the request that imports it.
+    fn write(&self, path: &str, out: &mut Vec<u8>) {
+        let query = version_query(self.entry, self.parameters);
+        let target = with_query(&format!("{path}/{}", encode_path(&self.entry.key)), &query);
+        // HTTP/1.1 asks for a host, which says nothing here.
+        let head =
+            format!("PUT {target} HTTP/1.1\r\nhost: batch\r\ncontent-length: {}\r\n", self.content.len());
+        out.extend_from_slice(head.as_bytes());
+        for (name, value) in self.headers {
+            out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(self.content);
+    }
+}
+
 impl<'a> Target<'a> {
     pub(super) fn new(client: &'a Client, source: &'a Remote, events: bool) -> Self {
         Self { client, source, events, runs: Mutex::default() }
@@ -195,6 +220,28 @@ impl<'a> Target<'a> {
             self.accepted(&request, response)
         })?;
         outcome_of(&answer)
+    }
+
+    /// Imports several versions in one request. Returns the outcome of each, or `None` for one that was refused.
+    pub(super) fn put_batch(
+        &self,
+        bucket: &str,
+        versions: &[BatchedVersion<'_>],
+    ) -> Result<Vec<Option<String>>, Refused> {
+        let path = format!("{}/imported-objects", bucket_path(bucket));
+        let mut body = Vec::new();
+        for version in versions {
+            version.write(&path, &mut body);
+        }
+        let media_type = [("content-type".to_owned(), "application/http".to_owned())];
+        let answer = self.in_run(bucket, |id| {
+            let request = Request::post(with_query(&path, &query_of(id, None, &[]))).long_running();
+            let response = self.attempts(|| self.client.send_bytes(&request, &media_type, &body))?;
+            self.accepted(&request, response)
+        })?;
+        let outcomes = answer["versions"].as_array().filter(|outcomes| outcomes.len() == versions.len());
+        let outcomes = outcomes.ok_or("the response does not contain the outcome of each version")?;
+        Ok(outcomes.iter().map(|one| one["outcome"].as_str().map(str::to_owned)).collect())
     }
 
     /// Begins an upload in parts. Returns its id.
@@ -348,12 +395,17 @@ fn upload_path(bucket: &str, key: &str, query: &Query) -> String {
 
 fn query_of(id: &str, entry: Option<&Entry>, more: &[(&'static str, String)]) -> Query {
     let mut query = vec![("import_id", id.to_owned())];
-    if let Some(entry) = entry {
-        query.push(("version_id", entry.id().to_owned()));
-        query.push(("last_modified", iso8601_millis(entry.modified)));
+    match entry {
+        Some(entry) => query.extend(version_query(entry, more)),
+        None => query.extend_from_slice(more),
     }
-    query.extend_from_slice(more);
     query
+}
+
+/// Returns the parameters that describe a version.
+fn version_query(entry: &Entry, more: &[(&'static str, String)]) -> Query {
+    let identity = [("version_id", entry.id().to_owned()), ("last_modified", iso8601_millis(entry.modified))];
+    identity.into_iter().chain(more.iter().cloned()).collect()
 }
 
 fn outcome_of(answer: &Value) -> Result<String, Refused> {
