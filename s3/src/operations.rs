@@ -12,19 +12,19 @@ use crate::errors::S3Result;
 use crate::ops::{
     abort_multipart_upload, complete_multipart_upload, copy_object, create_bucket, create_multipart_upload,
     delete_bucket, delete_bucket_cors, delete_bucket_encryption, delete_bucket_lifecycle,
-    delete_bucket_policy, delete_bucket_tagging, delete_object, delete_object_tagging, delete_objects,
-    delete_public_access_block, get_bucket_accelerate_configuration, get_bucket_acl, get_bucket_cors,
-    get_bucket_encryption, get_bucket_lifecycle_configuration, get_bucket_location, get_bucket_logging,
-    get_bucket_notification_configuration, get_bucket_ownership_controls, get_bucket_policy,
-    get_bucket_policy_status, get_bucket_replication, get_bucket_request_payment, get_bucket_tagging,
-    get_bucket_versioning, get_bucket_website, get_object, get_object_acl, get_object_attributes,
-    get_object_legal_hold, get_object_lock_configuration, get_object_retention, get_object_tagging,
-    get_public_access_block, head_bucket, head_object, list_buckets, list_multipart_uploads,
-    list_object_versions, list_objects, list_objects_v2, list_parts, post_object, put_bucket_acl,
-    put_bucket_cors, put_bucket_encryption, put_bucket_lifecycle_configuration, put_bucket_policy,
-    put_bucket_tagging, put_bucket_versioning, put_object, put_object_acl, put_object_legal_hold,
-    put_object_lock_configuration, put_object_retention, put_object_tagging, put_public_access_block,
-    upload_part, upload_part_copy,
+    delete_bucket_ownership_controls, delete_bucket_policy, delete_bucket_tagging, delete_object,
+    delete_object_tagging, delete_objects, delete_public_access_block, get_bucket_accelerate_configuration,
+    get_bucket_acl, get_bucket_cors, get_bucket_encryption, get_bucket_lifecycle_configuration,
+    get_bucket_location, get_bucket_logging, get_bucket_notification_configuration,
+    get_bucket_ownership_controls, get_bucket_policy, get_bucket_policy_status, get_bucket_replication,
+    get_bucket_request_payment, get_bucket_tagging, get_bucket_versioning, get_bucket_website, get_object,
+    get_object_acl, get_object_attributes, get_object_legal_hold, get_object_lock_configuration,
+    get_object_retention, get_object_tagging, get_public_access_block, head_bucket, head_object,
+    list_buckets, list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts,
+    post_object, put_bucket_acl, put_bucket_cors, put_bucket_encryption, put_bucket_lifecycle_configuration,
+    put_bucket_ownership_controls, put_bucket_policy, put_bucket_tagging, put_bucket_versioning, put_object,
+    put_object_acl, put_object_legal_hold, put_object_lock_configuration, put_object_retention,
+    put_object_tagging, put_public_access_block, upload_part, upload_part_copy,
 };
 use crate::reply::Reply;
 use crate::request::target::Resource;
@@ -355,6 +355,8 @@ operations! {
         GetBucketLogging: GET Bucket [query("logging")], MANAGE_BUCKET => get_bucket_logging(call), strict SETTINGS;
         GetBucketNotificationConfiguration: GET Bucket [query("notification")], MANAGE_BUCKET => get_bucket_notification_configuration(call), strict NOTIFICATION;
         GetBucketOwnershipControls: GET Bucket [query("ownershipControls")], MANAGE_BUCKET => get_bucket_ownership_controls(call), strict ACL;
+        PutBucketOwnershipControls: PUT Bucket [query("ownershipControls")], MANAGE_BUCKET => put_bucket_ownership_controls(call, body).await, accepts Body, strict ACL;
+        DeleteBucketOwnershipControls: DELETE Bucket [query("ownershipControls")], MANAGE_BUCKET => delete_bucket_ownership_controls(call), strict ACL;
         GetBucketPolicy: GET Bucket [query("policy")], MANAGE_BUCKET => get_bucket_policy(call), strict POLICY;
         PutBucketPolicy: PUT Bucket [query("policy")], MANAGE_BUCKET => put_bucket_policy(call, body).await, accepts Body, strict POLICY;
         DeleteBucketPolicy: DELETE Bucket [query("policy")], MANAGE_BUCKET => delete_bucket_policy(call).await, strict POLICY;
@@ -407,8 +409,6 @@ operations! {
         DeleteBucketMetricsConfiguration: DELETE Bucket [query("metrics")] => ANALYTICS;
         PutBucketNotificationConfiguration: PUT Bucket [query("notification")] => NOTIFICATION;
         ListenNotification: GET Bucket [query("events")] => NOTIFICATION;
-        PutBucketOwnershipControls: PUT Bucket [query("ownershipControls")] => ACL;
-        DeleteBucketOwnershipControls: DELETE Bucket [query("ownershipControls")] => ACL;
         PutBucketReplication: PUT Bucket [query("replication")] => REPLICATION;
         DeleteBucketReplication: DELETE Bucket [query("replication")] => REPLICATION;
         PutBucketRequestPayment: PUT Bucket [query("requestPayment")] => SETTINGS;

@@ -37,15 +37,6 @@ pub(crate) fn get_bucket_notification_configuration(call: &Call<'_>) -> S3Result
     fixed(call, "NotificationConfiguration", |_| ())
 }
 
-/// There are no ACLs but the owner's.
-pub(crate) fn get_bucket_ownership_controls(call: &Call<'_>) -> S3Result<Reply> {
-    fixed(call, "OwnershipControls", |xml| {
-        xml.open("Rule");
-        xml.text("ObjectOwnership", "BucketOwnerEnforced");
-        xml.close("Rule");
-    })
-}
-
 pub(crate) fn get_bucket_replication(call: &Call<'_>) -> S3Result<Reply> {
     none(call, ErrorCode::ReplicationConfigurationNotFoundError)
 }

@@ -42,6 +42,7 @@ mod list_parts;
 mod name_encoding;
 pub(crate) mod named_objects;
 mod object_response;
+mod ownership_controls;
 mod post_object;
 mod public_policy;
 mod put_bucket_cors;
@@ -78,7 +79,7 @@ pub(crate) use delete_object_tagging::delete_object_tagging;
 pub(crate) use delete_objects::delete_objects;
 pub(crate) use fixed_settings::{
     get_bucket_accelerate_configuration, get_bucket_logging, get_bucket_notification_configuration,
-    get_bucket_ownership_controls, get_bucket_replication, get_bucket_request_payment, get_bucket_website,
+    get_bucket_replication, get_bucket_request_payment, get_bucket_website,
 };
 pub(crate) use get_bucket_cors::get_bucket_cors;
 pub(crate) use get_bucket_encryption::get_bucket_encryption;
@@ -100,6 +101,9 @@ pub(crate) use list_object_versions::list_object_versions;
 pub(crate) use list_objects::list_objects;
 pub(crate) use list_objects_v2::list_objects_v2;
 pub(crate) use list_parts::list_parts;
+pub(crate) use ownership_controls::{
+    delete_bucket_ownership_controls, get_bucket_ownership_controls, put_bucket_ownership_controls,
+};
 pub(crate) use post_object::post_object;
 pub(crate) use put_bucket_cors::put_bucket_cors;
 pub(crate) use put_bucket_encryption::put_bucket_encryption;

@@ -113,7 +113,7 @@ impl Found {
                 _ => return Err(malformed(format!("{place}: Policy has invalid resource"))),
             }
         }
-        let names_all = if reads { names_keys } else { names_bucket && !names_keys };
+        let names_all = if reads { names_keys } else { names_bucket };
         if !names_all || (list && !names_bucket) {
             return Err(malformed("Action does not apply to any resource(s) in statement"));
         }

@@ -13,6 +13,7 @@ FIXED = {
     "ownershipControls": "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>",
     "requestPayment": "<RequestPaymentConfiguration><Payer>BucketOwner</Payer></RequestPaymentConfiguration>",
 }
+OWNERSHIP = FIXED["ownershipControls"].encode()
 NONE = {
     "policy": "NoSuchBucketPolicy", "policyStatus": "NoSuchBucketPolicy",
     "publicAccessBlock": "NoSuchPublicAccessBlockConfiguration",
@@ -21,10 +22,9 @@ NONE = {
 }
 CHANGES = [
     ("PUT", name) for name in (
-        "accelerate", "logging", "notification", "ownershipControls", "requestPayment",
-        "website", "replication",
+        "accelerate", "logging", "notification", "requestPayment", "website", "replication",
     )
-] + [("DELETE", name) for name in ("ownershipControls", "website", "replication")]
+] + [("DELETE", name) for name in ("website", "replication")]
 
 
 @pytest.mark.parametrize("name", FIXED)
@@ -49,6 +49,28 @@ def test_changes_of_settings_stay_refused(extended: S3, extended_bucket: str, me
     """The answers above are true only as long as nothing can be set."""
     assert_error(extended.request(method, f"/{extended_bucket}?{name}", body=b"<Any/>" if method == "PUT" else b""), 501, "NotImplemented")
     assert extended.list_all(extended_bucket) == {}
+
+
+def test_ownership_without_acls_can_be_set_and_deleted(extended: S3, extended_bucket: str):
+    """As Terraform does. It stays what it is, and one with ACLs is refused."""
+    boto = make_client(extended)
+
+    def put(ownership: str):
+        return boto.put_bucket_ownership_controls(Bucket=extended_bucket, OwnershipControls={"Rules": [{"ObjectOwnership": ownership}]})
+
+    def ownership() -> str:
+        return boto.get_bucket_ownership_controls(Bucket=extended_bucket)["OwnershipControls"]["Rules"][0]["ObjectOwnership"]
+
+    put("BucketOwnerEnforced")
+    assert ownership() == "BucketOwnerEnforced"
+    with refused(501, "NotImplemented"):
+        put("ObjectWriter")
+    assert_error(extended.request("PUT", f"/{extended_bucket}?ownershipControls", body=b"<Any/>"), 400, "MalformedXML")
+    boto.delete_bucket_ownership_controls(Bucket=extended_bucket)
+    boto.delete_bucket_ownership_controls(Bucket=extended_bucket)
+    assert ownership() == "BucketOwnerEnforced"
+    for method in ("PUT", "DELETE"):
+        assert_error(extended.request(method, "/no-such-bucket?ownershipControls", body=OWNERSHIP if method == "PUT" else b""), 404, "NoSuchBucket")
 
 
 def test_the_owner_has_full_control(extended: S3, extended_bucket: str):
