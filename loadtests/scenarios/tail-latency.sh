@@ -8,6 +8,7 @@
 #   scrub      the background verification runs (storage.scrub_interval_days)
 #   lifecycle  a rule removes objects of another bucket
 #   compact    `cairn storage compact` runs, again and again
+#   hold       `cairn backup` holds the store for a second, again and again: the metadata are copied each time
 #
 # Each state has a server of its own with the same content; those that are not being measured are stopped (SIGSTOP).
 #
@@ -15,7 +16,7 @@
 #   WORK_DIR    folder on a real disk with some 20 GB for each configuration; default ./tail-latency-work; must be missing or empty
 #   RESULTS     default WORK_DIR/results: table.md, results.csv, and one JSON for each run
 #   ROUNDS      default 5      DURATION  default 10s     WARM_UP  default 2s     PEAK  default 5s, length of the closed loop
-#   STATES      default "quiet scrub lifecycle compact"
+#   STATES      default "quiet scrub lifecycle compact hold"
 #   WORKS       default "get put mixed"
 #   SHARE       default 50: the rate of the open loop in percent of the peak       CONNECTIONS  default 64
 #   FILL        default 2GiB: objects of 1 MiB beside the 4 KiB ones, for the scrub to read
@@ -29,7 +30,7 @@ CAIRN_BIN=${CAIRN_BIN:-target/release/cairn} LOAD=${CAIRN_LOAD_BIN:-target/relea
 WORK_DIR=$(realpath -m "${WORK_DIR:-tail-latency-work}")
 RESULTS=$(realpath -m "${RESULTS:-$WORK_DIR/results}")
 ROUNDS=${ROUNDS:-5} DURATION=${DURATION:-10s} WARM_UP=${WARM_UP:-2s} PEAK=${PEAK:-5s}
-STATES=${STATES:-quiet scrub lifecycle compact} WORKS=${WORKS:-get put mixed}
+STATES=${STATES:-quiet scrub lifecycle compact hold} WORKS=${WORKS:-get put mixed}
 SHARE=${SHARE:-50} CONNECTIONS=${CONNECTIONS:-64} FILL=${FILL:-2GiB} DUE=${DUE:-40000}
 CONFIGURATIONS=${CONFIGURATIONS:-default} BASE_PORT=${BASE_PORT:-7900}
 SCENARIOS=$(dirname "$(realpath "$0")")
@@ -40,7 +41,7 @@ export AWS_ACCESS_KEY_ID=tail-latency AWS_SECRET_ACCESS_KEY=secret-of-the-tail-l
 source "$SCENARIOS/servers.sh"
 
 declare -A RATE
-COMPACTOR=''
+REPEATER=''
 
 # load NAME COMMAND OPTIONS...: runs cairn-load on the bucket of that server.
 load() {
@@ -96,6 +97,13 @@ first_run() {
     note "$1: no rule was applied within two minutes"
 }
 
+# repeat NAME COMMAND...: repeats a command of the CLI in the background, and counts how often it succeeds.
+repeat() {
+    : >"$WORK_DIR/repeated"
+    while manage "$@" >>"$WORK_DIR/repeated.log" 2>&1; do echo >>"$WORK_DIR/repeated"; done &
+    REPEATER=$!
+}
+
 # begin STATE NAME ROUND: makes that state begin; what it counts is in `done_meanwhile`.
 begin() {
     local name=$2 round=$3
@@ -105,33 +113,32 @@ begin() {
                 --fail-on-error >/dev/null || note "$name, round $round: not all objects that become due were put"
             manage "$name" lifecycle create due --prefix "$round-" --expire-days 1 >/dev/null
             ;;
-        compact)
-            : >"$WORK_DIR/compactions"
-            while manage "$name" storage compact >>"$WORK_DIR/compact.log" 2>&1; do echo >>"$WORK_DIR/compactions"; done &
-            COMPACTOR=$!
-            ;;
+        compact) repeat "$name" storage compact ;;
+        hold) repeat "$name" backup run -- sleep 1 ;;
     esac
 }
 
-# done_meanwhile STATE NAME: MiB that were scrubbed, objects that a rule has removed, or compactions, since the start.
+# done_meanwhile STATE NAME: MiB that were scrubbed, objects that a rule has removed, compactions, or holds, since the start.
 done_meanwhile() {
     case $1 in
         scrub) echo $(($(metric "$2" service_scrub_verified_bytes_total) >> 20)) ;;
         lifecycle) metric "$2" service_lifecycle_removed_total ;;
-        compact) wc -l <"$WORK_DIR/compactions" ;;
+        compact | hold) wc -l <"$WORK_DIR/repeated" ;;
         *) echo 0 ;;
     esac
 }
 
 # finish STATE NAME: ends the state, for the next round of another.
 finish() {
-    if [[ $1 == compact ]]; then
-        kill "$COMPACTOR" 2>/dev/null || true
-        wait "$COMPACTOR" 2>/dev/null || true
-        COMPACTOR=''
-        # The server ends a compaction that it has begun; one more command waits for it.
-        manage "$2" storage compact >>"$WORK_DIR/compact.log" 2>&1 || true
-    fi
+    [[ -n $REPEATER ]] || return 0
+    kill "$REPEATER" 2>/dev/null || true
+    wait "$REPEATER" 2>/dev/null || true
+    REPEATER=''
+    # The server ends what it has begun. One more command waits for a compaction; one that has a hold ends it.
+    case $1 in
+        compact) manage "$2" storage compact >>"$WORK_DIR/repeated.log" 2>&1 || true ;;
+        hold) manage "$2" backup end >>"$WORK_DIR/repeated.log" 2>&1 || true ;;
+    esac
 }
 
 measure() {
@@ -175,7 +182,7 @@ main() {
     local state configuration work round port=$BASE_PORT name
     empty_work_dir
     : >"$RESULTS/peaks.md"
-    trap '[[ -z $COMPACTOR ]] || kill "$COMPACTOR" 2>/dev/null || true; stop_all' EXIT
+    trap '[[ -z $REPEATER ]] || kill "$REPEATER" 2>/dev/null || true; stop_all' EXIT
     for configuration in $CONFIGURATIONS; do
         for state in $STATES; do
             name=$(server "$state" "$configuration")
@@ -203,7 +210,7 @@ main() {
     {
         describe
         python3 "$SCENARIOS/results.py" "$RESULTS"
-        printf '\nDone meanwhile: MiB scrubbed, objects removed by a rule, compactions.\n\n'
+        printf '\nDone meanwhile: MiB scrubbed, objects removed by a rule, compactions, holds.\n\n'
         cat "$RESULTS/peaks.md" "$RESULTS/notes.md"
     } | tee "$RESULTS/table.md"
 }

@@ -275,6 +275,10 @@ mod tests {
             &json!(["arn:aws:s3:::site", "arn:aws:s3:::site/*"]),
         );
         assert_eq!(rules(&[all]), Ok(vec![(String::new(), true)]));
+        // A resource that no action is about is allowed beside one that is.
+        let both = json!(["arn:aws:s3:::site", "arn:aws:s3:::site/*"]);
+        let apart = ["s3:GetObject", "s3:ListBucket"].map(|action| statement(&json!(action), &both));
+        assert_eq!(rules(&apart), Ok(vec![(String::new(), true)]));
     }
 
     #[test]
@@ -301,6 +305,7 @@ mod tests {
                 "MalformedPolicy Statement[0]: Policy has invalid resource",
             ),
             (with("Resource", json!("arn:aws:s3:::site")), "MalformedPolicy Action does not apply"),
+            (statement(&json!("s3:ListBucket"), &keys), "MalformedPolicy Action does not apply"),
             (
                 statement(&json!("s3:ListBucket"), &json!("arn:aws:s3:::site")),
                 "needs s3:GetObject for the same prefix",
