@@ -36,14 +36,16 @@ pub(crate) enum MemberAccess {
     Bucket(Action),
     /// This action on the object of the path.
     Object(Action),
+    /// This action on the object of the path, which must exist: a right to write absent objects is not enough.
+    Existing(Action),
     /// This action on an object that the path does not name. The handler asks `Call::authorize_object`.
     Upload(Action),
 }
 
 /// The only operations that are open to members, with the actions that the S3 API asks for. Every other one, and every new one,
 /// is closed to them.
-pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 19] = {
-    use MemberAccess::{Bucket, Object, OwnBuckets, Session, Upload};
+pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 23] = {
+    use MemberAccess::{Bucket, Existing, Object, OwnBuckets, Session, Upload};
     [
         ("get_session", Session),
         ("list_console_sessions", Session),
@@ -57,9 +59,13 @@ pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 19] = {
         ("preview_object", Object(Action::GetObject)),
         ("upload_object", Object(Action::PutObject)),
         ("delete_object", Object(Action::DeleteObject)),
+        ("set_object_tags", Existing(Action::PutObject)),
+        ("list_object_versions", Bucket(Action::ListBucket)),
+        ("delete_object_version", Object(Action::DeleteObject)),
         // The handlers ask for the rights on the destination, and for that to delete the source.
         ("copy_object", Object(Action::GetObject)),
         ("move_object", Object(Action::GetObject)),
+        ("restore_object", Object(Action::GetObject)),
         ("begin_browser_upload", Upload(Action::PutObject)),
         ("get_browser_upload", Upload(Action::GetObject)),
         ("upload_browser_part", Upload(Action::PutObject)),

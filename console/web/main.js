@@ -71,8 +71,8 @@ function route() {
   }
   const name = VIEWS.has(view) ? view : "overview";
   const found = { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
-  if (!isMember() || name === "sessions") return found;
-  return { ...found, name: "member", parts: ["bucket", "object"].includes(name) ? found.parts : [] };
+  if (!isMember() || name === "sessions" || name === "object") return found;
+  return { ...found, name: "member", parts: name === "bucket" ? found.parts : [] };
 }
 
 const main = h("main", { id: "main" });

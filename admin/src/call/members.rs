@@ -14,10 +14,10 @@ use super::Call;
 use crate::error::AdminError;
 use crate::operation::MemberAccess;
 
-const ONLY_PRESENT: &str =
-    "without a role, you cannot use this parameter: only the present objects are open to you";
-/// The parameters that members may use. Others name versions or earlier moments, or are not known.
-const PARAMETERS: [&str; 4] = ["prefix", "delimiter", "limit", "continuation_token"];
+const NO_PARAMETER: &str = "without a role, you cannot use this parameter: objects and their versions are open to you, but no earlier moment";
+/// The parameters that members may use. Others name earlier moments, or are not known.
+const PARAMETERS: [&str; 7] =
+    ["prefix", "delimiter", "limit", "continuation_token", "version_id", "key_marker", "version_id_marker"];
 
 impl Call<'_, '_> {
     fn is_member(&self) -> bool {
@@ -51,7 +51,7 @@ impl Call<'_, '_> {
         let access = self.member_access.ok_or(AdminError::Forbidden)?;
         let mut parameters = query_pairs(self.head.query().unwrap_or_default());
         if !parameters.all(|pair| pair.is_ok_and(|(name, _)| PARAMETERS.contains(&&*name))) {
-            return Err(AdminError::MissingRight(ONLY_PRESENT.to_owned()));
+            return Err(AdminError::MissingRight(NO_PARAMETER.to_owned()));
         }
         match access {
             MemberAccess::Session => Ok(()),
@@ -60,19 +60,20 @@ impl Call<'_, '_> {
             MemberAccess::Object(action) => {
                 self.authorize_object(action, &self.bucket_name()?, &self.key()?).map(|_| ())
             }
+            MemberAccess::Existing(action) => {
+                let (bucket, key) = (self.bucket_name()?, self.key()?);
+                self.require(action, Resource::Object(bucket.as_str(), key.as_str()))
+            }
         }
     }
 
-    /// Checks that the caller may name a version in the body. Members may not.
-    ///
-    /// # Errors
-    /// `FORBIDDEN`.
-    pub(crate) fn authorize_versions(&self) -> Result<(), AdminError> {
-        if self.is_member() { Err(AdminError::MissingRight(ONLY_PRESENT.to_owned())) } else { Ok(()) }
+    fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {
+        self.require(action, Resource::Bucket(bucket.as_str()))
     }
 
-    fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {
-        match self.decide(action, Resource::Bucket(bucket.as_str()))? {
+    /// Checks that an action is allowed without a restriction.
+    fn require(&self, action: Action, resource: Resource<'_>) -> Result<(), AdminError> {
+        match self.decide(action, resource)? {
             Decision::Allowed => Ok(()),
             denied => Err(missing(action, denied)),
         }
@@ -95,9 +96,10 @@ impl Call<'_, '_> {
     /// Returns what a member is told in place of a missing object of the path, if it may not list the bucket (AWS: GetObject,
     /// "Permissions").
     pub(crate) fn hiding_missing(&self) -> Option<AdminError> {
-        let Some(MemberAccess::Object(_)) = self.member_access.filter(|_| self.is_member()) else {
+        let access = self.member_access.filter(|_| self.is_member())?;
+        if !matches!(access, MemberAccess::Object(_) | MemberAccess::Existing(_)) {
             return None;
-        };
+        }
         self.authorize_bucket(Action::ListBucket, &self.bucket_name().ok()?).err()
     }
 

@@ -7,7 +7,7 @@ import { editRetention, isLocked, lockTags, toggleHold } from "./locks.js";
 import { openMenuBelow } from "./menu.js";
 import { draw, go, place } from "./navigation.js";
 import { contentPath, undelete } from "./objects.js";
-import { mayStore } from "./session.js";
+import { isMember, mayStore, mayWrite } from "./session.js";
 import { date, plural, size, t } from "./text.js";
 import {
   ask,
@@ -73,13 +73,14 @@ export async function restoreVersion(bucket, key, version) {
   }
 }
 
+const removeById = (bucket, key, id) =>
+  api.remove(withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: id }));
+
 async function removeVersion(bucket, key, version) {
   const text = t("This version will be deleted permanently. It cannot be undone.");
   if (!(await confirmed({ title: t("Delete version"), text, action: t("Delete version") }))) return;
   try {
-    await api.remove(
-      withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: version.version_id }),
-    );
+    await removeById(bucket, key, version.version_id);
     draw();
   } catch (error) {
     noticeError(error);
@@ -139,7 +140,8 @@ function actionsOf({ bucket, key, info, nameOf, latest }, version) {
   const isVersioned = info.versioning !== "Unversioned";
   const id = version.version_id;
   const name = version.is_delete_marker ? t("delete marker") : nameOf(id);
-  const may = mayStore();
+  const may = mayWrite();
+  const mayLock = mayStore() && info.object_lock && !version.is_delete_marker;
   const current = latest && !latest.is_delete_marker ? latest : undefined;
   const more = [
     !version.is_delete_marker &&
@@ -149,20 +151,16 @@ function actionsOf({ bucket, key, info, nameOf, latest }, version) {
         sign: "layers",
         task: () => go("object", [bucket, key], { compare: id, with: current.version_id }),
       },
-    may &&
-      info.object_lock &&
-      !version.is_delete_marker && {
-        text: t("Retention"),
-        sign: "lock",
-        task: async () => (await editRetention(bucket, key, version)) && draw(),
-      },
-    may &&
-      info.object_lock &&
-      !version.is_delete_marker && {
-        text: version.legal_hold ? t("Take off hold") : t("Put on hold"),
-        sign: "lock",
-        task: () => toggleHold(bucket, key, version).then((changed) => changed && draw(), noticeError),
-      },
+    mayLock && {
+      text: t("Retention"),
+      sign: "lock",
+      task: async () => (await editRetention(bucket, key, version)) && draw(),
+    },
+    mayLock && {
+      text: version.legal_hold ? t("Take off hold") : t("Put on hold"),
+      sign: "lock",
+      task: () => toggleHold(bucket, key, version).then((changed) => changed && draw(), noticeError),
+    },
     may &&
       isVersioned &&
       !isLocked(version) && {
@@ -200,7 +198,7 @@ function actionsOf({ bucket, key, info, nameOf, latest }, version) {
       button(
         [icon("undo"), t("Undelete")],
         async () => {
-          await undelete(bucket, key).catch(noticeError);
+          await (isMember() ? removeById(bucket, key, id) : undelete(bucket, key)).catch(noticeError);
           draw();
         },
         "row-button",
@@ -267,7 +265,7 @@ function drawRow(context, row) {
 export async function lifeCard(bucket, key, info, versions) {
   let found = { entries: [], complete: false };
   try {
-    found = await api.get(bucketPath(bucket, "object-history", encodeKey(key)));
+    if (!isMember()) found = await api.get(bucketPath(bucket, "object-history", encodeKey(key)));
   } catch {
     // Versions can be restored also if it is not known who wrote them.
   }
@@ -277,7 +275,7 @@ export async function lifeCard(bucket, key, info, versions) {
   const kept = versions.filter((version) => !version.is_delete_marker);
   const made = card(
     t("Life of this object"),
-    found.complete ? plural(rows.length, "{n} entry", "{n} entries") : t("the latest"),
+    found.complete ? plural(rows.length, "{n} entry", "{n} entries") : !isMember() && t("the latest"),
     h(
       "ol",
       { class: "life" },

@@ -12,6 +12,8 @@ export function setSession(value) {
 export const isMember = () => session?.role === "member";
 /** Returns whether the role may change stored data. */
 export const mayStore = () => session?.role === "system_admin" || session?.role === "storage_admin";
+/** Returns whether objects can be changed: by the role, or by policies, which decide about each request. */
+export const mayWrite = () => mayStore() || isMember();
 /** Returns whether the role may change accounts, policies, tokens and webhooks. */
 export const mayAdminister = () => session?.role === "system_admin";
 /** Returns whether the role may see accounts, policies and the audit trail. */

@@ -1,16 +1,14 @@
-// What a person without a role sees: own buckets, their folders, one object. The server decides about each request.
+// What a person without a role sees: own buckets and their folders. The server decides about each request.
 
-import { api, bucketPath, encodeKey } from "../lib/api.js";
+import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";
 import { chosen, dropped, takeDrops } from "../lib/files.js";
-import { icon, kindOf, mark, stoneOf } from "../lib/icons.js";
-import { copyObject } from "../lib/moving.js";
-import { go, place } from "../lib/navigation.js";
-import { contentPath, crumbs } from "../lib/objects.js";
+import { icon, mark, stoneOf } from "../lib/icons.js";
+import { place } from "../lib/navigation.js";
+import { crumbs } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
-import { preview } from "../lib/preview.js";
-import { size, t } from "../lib/text.js";
-import { button, confirmed, emptyBox, link, loadInto, sizeCell, table, timeCell, viewHead } from "../lib/ui.js";
+import { t } from "../lib/text.js";
+import { button, emptyBox, link, loadInto, sizeCell, table, timeCell, viewHead } from "../lib/ui.js";
 import { decided } from "../lib/upload-choice.js";
 import { showUploads } from "../lib/upload-sheet.js";
 import { add, whenUploaded } from "../lib/uploads.js";
@@ -106,37 +104,7 @@ async function showFolder(view, bucket, prefix) {
   };
 }
 
-const showObject = (view, bucket, key) =>
-  loadInto(view, async () => {
-    const slash = key.lastIndexOf("/") + 1;
-    const path = bucketPath(bucket, "object", encodeKey(key));
-    const record = await api.get(path);
-    const remove = async () => {
-      const task = () => api.remove(path);
-      const title = t("Delete object");
-      if (await confirmed({ title, text: `${bucket}/${key}`, action: title, task }))
-        go("bucket", [bucket], { prefix: key.slice(0, slash) });
-    };
-    const download = { class: "button main", download: "" };
-    return [
-      viewHead(key.slice(slash) || "∅", {
-        path: [link(t("Buckets"), place("buckets")), " / ", crumbs(bucket, key.slice(0, slash))],
-        sign: kindOf(record.content_type),
-        stone: stoneOf(bucket),
-        note: size(record.size),
-        actions: [
-          link([icon("download"), t("Download")], contentPath(bucket, key), download),
-          button([icon("copy"), t("Copy")], () => copyObject(bucket, key, false)),
-          button([icon("arrow"), t("Move")], () => copyObject(bucket, key, true)),
-          button([icon("trash"), t("Delete")], remove),
-        ],
-      }),
-      h("div", { class: "preview" }, await preview(bucket, key, record).catch(() => null)),
-    ];
-  });
-
-export async function show(view, { parts: [bucket, key], parameters }) {
+export async function show(view, { parts: [bucket], parameters }) {
   if (bucket === undefined) return showBuckets(view);
-  if (key !== undefined) return showObject(view, bucket, key);
   return showFolder(view, bucket, parameters.get("prefix") ?? "");
 }

@@ -13,7 +13,7 @@ import { draw, go, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { preview } from "../lib/preview.js";
 import { metadataCard, propertiesCard, tagsCard } from "../lib/properties.js";
-import { mayStore } from "../lib/session.js";
+import { isMember, mayStore, mayWrite } from "../lib/session.js";
 import { date, size, t } from "../lib/text.js";
 import {
   banner,
@@ -63,9 +63,18 @@ export async function show(view, { parts: [bucket, key], parameters }) {
   const shownVersion = parameters.get("version") ?? undefined;
   const compared = [parameters.get("compare"), parameters.get("with")];
   const isPast = Boolean(at || shownVersion);
-  const mayChange = mayStore() && !isPast;
+  const mayChange = mayWrite() && !isPast;
+  // Without a role, only some requests are open: policies decide.
+  const hasRole = !isMember();
+  const unless = (value) => (error) => {
+    if (hasRole) throw error;
+    return value;
+  };
   const slash = key.lastIndexOf("/") + 1;
-  const [info, versions] = await Promise.all([api.get(bucketPath(bucket)), versionsOf(bucket, key)]);
+  const [info, versions] = await Promise.all([
+    api.get(bucketPath(bucket)).catch(unless({ versioning: "Unversioned" })),
+    versionsOf(bucket, key).catch(unless([])),
+  ]);
   const isVersioned = info.versioning !== "Unversioned";
   let record = null;
   try {
@@ -96,7 +105,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       await api.remove(bucketPath(bucket, "object", encodeKey(key)));
       notice(
         t("Deleted."),
-        isVersioned
+        isVersioned && hasRole
           ? [
               t("Undo"),
               async () => {
@@ -113,20 +122,21 @@ export async function show(view, { parts: [bucket, key], parameters }) {
     }
   };
   // What is done less often than the three buttons beside it.
+  const mayLock = mayStore() && info.object_lock;
   const more = () => [
-    {
+    mayStore() && {
       text: t("Embed"),
       sign: "code",
       task: async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks(),
     },
     { text: t("Copy"), sign: "copy", task: () => copyObject(bucket, key, false) },
-    { text: t("Verify"), sign: "done", task: () => verify(bucket, key, checked) },
-    info.object_lock && {
+    mayStore() && { text: t("Verify"), sign: "done", task: () => verify(bucket, key, checked) },
+    mayLock && {
       text: t("Retention"),
       sign: "lock",
       task: async () => (await editRetention(bucket, key, record)) && draw(),
     },
-    info.object_lock && {
+    mayLock && {
       text: record.legal_hold ? t("Take off hold") : t("Put on hold"),
       sign: "lock",
       task: () => toggleHold(bucket, key, record).then((changed) => changed && draw(), noticeError),
@@ -183,7 +193,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       link(t("Back to now"), place("object", [bucket, key]), { class: "button" }),
       shownVersion &&
         isVersioned &&
-        mayStore() &&
+        mayWrite() &&
         button([icon("undo"), t("Restore this version")], () => restoreVersion(bucket, key, shownVersion), "past"),
     );
   fill(
@@ -202,8 +212,10 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       ],
       note: record ? size(record.size) : "",
       actions: record &&
-        mayStore() && [
-          !isPast && button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
+        mayWrite() && [
+          !isPast &&
+            hasRole &&
+            button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
           !isPast && button([icon("arrow"), t("Move")], () => copyObject(bucket, key, true)),
           link([icon("download"), t("Download")], contentPath(bucket, key, then), {
             class: "button main",
@@ -223,23 +235,33 @@ export async function show(view, { parts: [bucket, key], parameters }) {
           null,
           propertiesCard(bucket, key, record),
           tagsCard(bucket, key, record, mayChange),
-          metadataCard({ bucket, key, record, isVersioned: info.versioning === "Enabled", number, mayChange }),
-          !isPast && h("section", { class: "card narrow" }, h("header", null, h("h2", null, t("Links"))), linksPlace),
+          metadataCard({
+            bucket,
+            key,
+            record,
+            isVersioned: info.versioning === "Enabled",
+            number,
+            mayChange: mayChange && hasRole,
+          }),
+          !isPast &&
+            hasRole &&
+            h("section", { class: "card narrow" }, h("header", null, h("h2", null, t("Links"))), linksPlace),
         ),
     ),
-    commands(
-      `cairn object stat ${cli}`,
-      `cairn object history ${cli}`,
-      `cairn object get ${cli} .`,
-      `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`,
-      ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
-    ),
+    hasRole &&
+      commands(
+        `cairn object stat ${cli}`,
+        `cairn object history ${cli}`,
+        `cairn object get ${cli} .`,
+        `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`,
+        ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
+      ),
   );
-  if (!isPast && record) drawLinks();
-  if (!at) fill(life, await lifeCard(bucket, key, info, versions));
+  if (!isPast && record && hasRole) drawLinks();
+  if (!at && versions.length > 0) fill(life, await lifeCard(bucket, key, info, versions));
   if (compared.every(Boolean))
     await loadInto(comparing, () => comparisonCard(bucket, key, compared, compared.map(nameOf)));
-  if (record && mayStore()) {
+  if (record && mayWrite()) {
     try {
       const made = await preview(bucket, key, record, then);
       if (made) fill(shown, h("div", { class: "preview" }, made));

@@ -26,9 +26,6 @@ pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: CopyObject = call.json().await?;
-    if request.version_id.is_some() {
-        call.authorize_versions()?;
-    }
     let version = request.version_id.as_deref().map(version_name).transpose()?;
     let destination =
         destination(&call, &request.destination_bucket, &request.destination_key, request.if_absent)?;

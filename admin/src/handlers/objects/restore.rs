@@ -6,8 +6,9 @@
 
 use cairn_api::RestoreObject;
 use cairn_engine::{Cause, Versioning, WriteCondition};
+use cairn_identity::policy::Action;
 
-use super::copy::copy_version;
+use super::copy::{copy_version, taken};
 use super::headers::{CONDITIONS, refuse_conditions};
 use super::new_version::Destination;
 use super::object_ref::ObjectRef;
@@ -18,7 +19,9 @@ use crate::request::names::version_name;
 
 pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let (bucket, key) = (call.bucket()?, call.key()?);
+    let (name, key) = (call.bucket_name()?, call.key()?);
+    let _ = call.authorize_object(Action::PutObject, &name, &key)?;
+    let bucket = call.bucket()?;
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: RestoreObject = call.json().await?;
     let version = Some(version_name(&request.version_id)?);
@@ -32,7 +35,8 @@ pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
     }
     let condition = WriteCondition::default();
     let destination = Destination { bucket: source.bucket.clone(), key: source.key.clone(), condition };
-    let mut reply = copy_version(&call, &source, destination, Cause::Restore).await?;
+    let copied = copy_version(&call, &source, destination, Cause::Restore).await;
+    let mut reply = copied.map_err(taken)?;
     reply.record.detail = format!("version {} as {}", request.version_id, reply.record.detail);
     Ok(reply)
 }
