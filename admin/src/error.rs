@@ -111,7 +111,7 @@ error_table! {
     VersionNotFound => S::NOT_FOUND, "VERSION_NOT_FOUND", "the version does not exist";
     /// The run was never begun, or the server has restarted since, or it is of another bucket.
     ImportNotFound => S::NOT_FOUND, "IMPORT_NOT_FOUND",
-        "no import of this bucket has this id; after a restart of the server, begin another one";
+        "no such import is known; after a restart of the server, begin another one";
     /// A version cannot be imported as it is: why.
     ImportConflict(message: &'static str) => S::CONFLICT, "IMPORT_CONFLICT", *message;
     /// The store does not allow it as it is: why, and what to do.

@@ -12,6 +12,7 @@ use cairn_engine::Bucket;
 use cairn_model::{Clock, SystemClock, Timestamp, time_id};
 
 use crate::error::AdminError;
+use crate::import_rate::RecentBytes;
 use crate::limits::{IMPORT_REPORTS_MAX, IMPORT_RUNS_MAX, IMPORT_RUNS_SHOWN, IMPORT_TEXT_CHARACTERS_MAX};
 
 time_id! {
@@ -36,7 +37,10 @@ pub(crate) struct ImportRun {
     failures: AtomicU64,
     /// Milliseconds since the Unix epoch; 0 before the first request.
     last_at: AtomicU64,
+    /// Milliseconds since the Unix epoch; 0 if it is not paused. The importer asks for it, and stops sending.
+    paused_at: AtomicU64,
     last_failure: Mutex<Option<ImportFailure>>,
+    recent: Arc<RecentBytes>,
 }
 
 impl ImportRun {
@@ -48,6 +52,7 @@ impl ImportRun {
     pub(crate) fn add_bytes(&self, bytes: u64) {
         self.seen();
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.recent.add(SystemClock.now(), bytes);
     }
 
     /// Counts a version.
@@ -72,15 +77,29 @@ impl ImportRun {
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
-    fn body(&self) -> cairn_api::ImportRun {
-        let last_at = Some(self.last_at.load(Ordering::Relaxed)).filter(|time| *time > 0);
+    /// Pauses the run, or ends its pause. Returns whether that changes anything.
+    pub(crate) fn set_paused(&self, is_paused: bool) -> bool {
+        let time = if is_paused { SystemClock.now().0 } else { 0 };
+        let changed = |before: u64| ((before > 0) != is_paused).then_some(time);
+        self.paused_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed).is_ok()
+    }
+
+    /// Describes the run for the audit trail.
+    pub(crate) fn described(&self) -> String {
+        format!("into {} from {}", self.bucket_name, self.source)
+    }
+
+    /// Returns the JSON form.
+    pub(crate) fn body(&self) -> cairn_api::ImportRun {
+        let time = |at: &AtomicU64| Some(at.load(Ordering::Relaxed)).filter(|time| *time > 0);
         cairn_api::ImportRun {
             import_id: self.id.to_string().into(),
             bucket: self.bucket_name.clone(),
             source: self.source.clone(),
             principal: self.principal.clone(),
             begun_at: self.begun_at.into(),
-            last_at: last_at.map(|time| Timestamp(time).into()),
+            last_at: time(&self.last_at).map(|time| Timestamp(time).into()),
+            paused_at: time(&self.paused_at).map(|time| Timestamp(time).into()),
             versions: self.versions.load(Ordering::Relaxed),
             unchanged: self.unchanged.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
@@ -100,12 +119,13 @@ struct Known {
 #[derive(Clone)]
 pub struct ImportRuns {
     known: Arc<Mutex<Known>>,
+    recent: Arc<RecentBytes>,
     since: Timestamp,
 }
 
 impl Default for ImportRuns {
     fn default() -> Self {
-        Self { known: Arc::default(), since: SystemClock.now() }
+        Self { known: Arc::default(), recent: Arc::default(), since: SystemClock.now() }
     }
 }
 
@@ -139,7 +159,9 @@ impl ImportRuns {
             bytes: AtomicU64::default(),
             failures: AtomicU64::default(),
             last_at: AtomicU64::default(),
+            paused_at: AtomicU64::default(),
             last_failure: Mutex::default(),
+            recent: Arc::clone(&self.recent),
         };
         let runs = &mut self.lock().runs;
         if runs.len() >= IMPORT_RUNS_MAX {
@@ -154,11 +176,18 @@ impl ImportRuns {
     /// # Errors
     /// `IMPORT_NOT_FOUND`.
     pub(crate) fn get(&self, bucket: &Bucket, id: &str) -> Result<Arc<ImportRun>, AdminError> {
+        let found = self.with_id(id)?;
+        if found.bucket == bucket.id() { Ok(found) } else { Err(AdminError::ImportNotFound) }
+    }
+
+    /// Returns the run with this id.
+    ///
+    /// # Errors
+    /// `IMPORT_NOT_FOUND`.
+    pub(crate) fn with_id(&self, id: &str) -> Result<Arc<ImportRun>, AdminError> {
         let id = ImportId::parse(id).ok_or(AdminError::ImportNotFound)?;
         // Most requests belong to a run that began lately.
-        let known = self.lock();
-        let found = known.runs.iter().rev().find(|run| run.id == id && run.bucket == bucket.id());
-        found.cloned().ok_or(AdminError::ImportNotFound)
+        self.lock().runs.iter().rev().find(|run| run.id == id).cloned().ok_or(AdminError::ImportNotFound)
     }
 
     /// Keeps a signed report. If there are too many, the oldest one is forgotten.
@@ -176,6 +205,7 @@ impl ImportRuns {
         ImportList {
             imports: known.runs.iter().rev().take(IMPORT_RUNS_SHOWN).map(|run| run.body()).collect(),
             reports: known.reports.iter().rev().cloned().collect(),
+            rate: self.recent.body(SystemClock.now()),
             since: self.since.into(),
         }
     }

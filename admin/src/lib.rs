@@ -20,6 +20,7 @@ mod context;
 mod error;
 mod handlers;
 mod health;
+mod import_rate;
 mod import_runs;
 mod limits;
 mod metrics;

@@ -70,6 +70,9 @@ pub(crate) const IMPORT_RUNS_SHOWN: usize = 100;
 pub(crate) const IMPORT_BATCH_VERSIONS_MAX: usize = 64;
 /// Largest batch of imports, in bytes. Hashing it takes less than a millisecond.
 pub(crate) const IMPORT_BATCH_BYTES_MAX: usize = 512 << 10;
+/// Intervals of which the bytes that came in imports are kept, and the length of each: the last ten minutes.
+pub(crate) const IMPORT_INTERVALS: usize = 60;
+pub(crate) const IMPORT_INTERVAL_SECONDS: u64 = 10;
 /// Most reports of imports that are kept in memory. Each has at most the size of a body.
 pub(crate) const IMPORT_REPORTS_MAX: usize = 8;
 /// Most characters of a key and of a message in the last failure of a run.

@@ -268,6 +268,9 @@ pub(crate) static ROUTES: &[Route] = &[
     )
     .unrecorded(),
     get("/api/v1/imports", ALL, "list_imports", handler!(imports::list)),
+    get("/api/v1/imports/{id}", ALL, "get_import", handler!(imports::get)),
+    post("/api/v1/imports/{id}/pause", SYSTEM, "pause_import", handler!(imports::pause)),
+    post("/api/v1/imports/{id}/resume", SYSTEM, "resume_import", handler!(imports::resume)),
     get("/api/v1/buckets/{bucket}/changes", ALL, "count_changes", handler!(objects::changes::of_bucket))
         .data_read(),
     get("/api/v1/buckets/{bucket}/find", ALL, "find_objects", handler!(objects::find)).data_read(),

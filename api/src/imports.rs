@@ -117,6 +117,8 @@ pub struct ImportRun {
     pub begun_at: Time,
     /// When the last request came. Null if there was none.
     pub last_at: Option<Time>,
+    /// Since when it is paused. Null if it is not.
+    pub paused_at: Option<Time>,
     /// Versions and delete markers that were written.
     pub versions: u64,
     /// Versions that were here already, as the importer sent them.
@@ -128,6 +130,17 @@ pub struct ImportRun {
     pub last_failure: Option<ImportFailure>,
 }
 
+/// What came lately in all runs together.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ImportRate {
+    pub interval_seconds: u64,
+    /// The end of the last interval that is over.
+    pub until: Time,
+    /// Bytes of content of each interval, the oldest first. Those of a version or a part are counted when it has come.
+    #[schemars(length(min = 60, max = 60))]
+    pub bytes: Vec<u64>,
+}
+
 /// The latest runs.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportList {
@@ -136,6 +149,7 @@ pub struct ImportList {
     /// The latest reports that were signed since the service was started, the newest first.
     #[schemars(length(max = 8))]
     pub reports: Vec<Proof>,
+    pub rate: ImportRate,
     /// When the service was started: earlier runs are not known.
     pub since: Time,
 }

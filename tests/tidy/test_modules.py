@@ -114,6 +114,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "admin": [
         {"error", "health", "limits", "operation"},
+        {"import_rate"},
         {"archives", "import_runs", "metrics", "reply", "request", "verification", "waits"},
         {"access"},
         {"context"},

@@ -1,9 +1,12 @@
 // What the server knows of imports: runs with what has come in them, and the reports that it has signed.
 
+import { api } from "./api.js";
+import { chart } from "./charts.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
+import { mayAdminister } from "./session.js";
 import { count, date, plural, size, t, when } from "./text.js";
-import { banner, button, card, emptyBox, link, sizeCell, table, tag, timeCell } from "./ui.js";
+import { acting, banner, button, card, emptyBox, link, sizeCell, table, tag, timeCell } from "./ui.js";
 
 // A run without a request for so long has ended or waits.
 const QUIET = 15_000;
@@ -24,8 +27,38 @@ function ratesOf(run, before) {
 const figure = (number, text, kind = "") =>
   h("div", { class: `figure ${kind}` }, h("b", null, number), h("span", { class: "muted small" }, text));
 
-/** The card of the runs. `before` is `{at, imports}` of an earlier look. */
-export function runsCard({ imports, since }, before) {
+function rateChart({ interval_seconds: length, until, bytes }) {
+  const end = Date.parse(until);
+  const begin = end - bytes.length * length * 1000;
+  return chart({
+    title: t("Rate"),
+    lines: [{ name: t("copied"), kind: "first", isArea: true, values: bytes.map((sum) => sum / length) }],
+    text: (value) => `${size(value)}/s`,
+    times: bytes.map((_, index) => begin + (index + 1) * length * 1000),
+    seconds: bytes.map(() => length),
+    begin,
+    end,
+  }).element;
+}
+
+function stateTag(run) {
+  if (run.paused_at) return tag(t("Paused"), "warn", "clock");
+  return isActive(run) ? tag(t("Copying"), "good", "retry") : tag(t("Quiet"), "", "clock");
+}
+
+// `data-run` says where the focus was when the card is made again.
+function pauseButton(run, changed) {
+  if (!mayAdminister() || !(run.paused_at || isActive(run))) return null;
+  const change = (verb) => acting(() => api.post(`/api/v1/imports/${run.import_id}/${verb}`), changed);
+  const made = run.paused_at
+    ? button(t("Resume"), change("resume"), "row-button")
+    : button(t("Pause"), change("pause"), "row-button");
+  made.dataset.run = run.import_id;
+  return made;
+}
+
+/** The card of the runs. `before` is `{at, imports}` of an earlier look. `changed` is called after a change. */
+export function runsCard({ imports, since, rate: recent }, before, changed) {
   const note = h("p", { class: "hint" }, [
     t("The server does not know how much there is at the source: the program shows how far it is."),
     " ",
@@ -49,6 +82,7 @@ export function runsCard({ imports, since }, before) {
   const refused = sum("failures", failed);
   return [
     figures,
+    Math.max(...recent.bytes) > 0 && rateChart(recent),
     card(
       t("Runs"),
       plural(imports.length, "{n} run", "{n} runs"),
@@ -64,7 +98,7 @@ export function runsCard({ imports, since }, before) {
           },
           {
             name: t("State"),
-            cell: (run) => (isActive(run) ? tag(t("Copying"), "good", "retry") : tag(t("Quiet"), "", "clock")),
+            cell: (run) => [stateTag(run), " ", pauseButton(run, changed)],
           },
           { name: t("Copied"), align: "end", cell: (run) => sizeCell(run.bytes) },
           { name: t("Versions"), align: "end", label: t("versions"), cell: (run) => count(run.versions) },

@@ -325,15 +325,21 @@ export async function show(view, { parameters }) {
   const read = async () => {
     const found = await api.get("/api/v1/imports");
     if (isOver) return undefined;
-    const made = state.step === "copy" ? runsCard(found, before) : reportCards(found);
+    const made = state.step === "copy" ? runsCard(found, before, again) : reportCards(found);
     before = { at: Date.now(), imports: found.imports };
-    timer = setTimeout(() => (document.hidden ? later() : loadInto(target, read)), POLL);
+    clearTimeout(timer);
+    timer = setTimeout(() => (document.hidden ? later() : again()), POLL);
     return made;
   };
+  // The focus stays on the button of a run.
+  const again = async () => {
+    const { run } = document.activeElement?.dataset ?? {};
+    await loadInto(target, read);
+    if (run && document.activeElement === document.body) target.querySelector(`[data-run="${run}"]`)?.focus();
+  };
   // A hidden page asks for nothing.
-  const later = () =>
-    document.addEventListener("visibilitychange", () => isOver || loadInto(target, read), { once: true });
-  await loadInto(target, read);
+  const later = () => document.addEventListener("visibilitychange", () => isOver || again(), { once: true });
+  await again();
   return () => {
     isOver = true;
     clearTimeout(timer);

@@ -66,6 +66,30 @@ def test_runs_go_on_while_they_are_watched(page: Page, console_store: Cairn, buc
     assert page.violations() == []
 
 
+def test_a_run_is_paused_and_resumed(page: Page, console_store: Cairn, bucket: str):
+    """By a button in its row, which keeps the focus. The chart has the bytes that came in the last minutes."""
+    run = expect(console_store.admin.post(f"/buckets/{bucket}/imports", {"source": SOURCE}), 201)["import_id"]
+    assert version(console_store, bucket, run, "a", b"x" * 90_000) == 201
+    state = lambda: expect(console_store.admin.get(f"/imports/{run}"), 200)["paused_at"]
+    page.go("import", step="copy", **{"from": SOURCE})
+    chart = "async () => document.querySelector('.chart svg[role=img]')?.getAttribute('aria-label')"
+    assert page.wait(chart).startswith("Rate: copied ")
+    row = f"[...document.querySelectorAll('main tr')].find((row) => row.querySelector('[data-run=\"{run}\"]'))"
+    press = f"async () => {{ const button = document.querySelector('[data-run=\"{run}\"]'); button.focus(); button.click(); return true; }}"
+    assert page.wait(f"async () => {row}?.innerText").count("Copying") == 1
+    page.run(press)
+    page.wait(f"async () => {row}?.innerText.includes('Paused')")
+    assert state() is not None
+    # The view is drawn again and again.
+    page.run("async () => { document.querySelector('.chart svg[role=img]').dataset.old = ''; }")
+    page.wait(f"async () => document.querySelector('.chart svg[role=img]:not([data-old])') && document.activeElement?.dataset.run === '{run}'")
+    page.run(press)
+    page.wait(f"async () => !{row}?.innerText.includes('Paused')")
+    assert state() is None
+    page.wait("async () => /H/.test(document.querySelector('.chart svg[role=img] .line')?.getAttribute('d')) && new Set(document.querySelector('.chart svg[role=img] .line').getAttribute('d').match(/V[0-9.]+/g)).size > 1")
+    assert page.violations() == []
+
+
 def test_signed_reports_are_shown(page: Page, console_store: Cairn, bucket: str):
     """The latest first. What is in them was written by a client, and is not trusted."""
     reports = [
@@ -114,4 +138,5 @@ def test_roles_see_what_they_may_do(page: Page, console_store: Cairn, role: str,
     assert page.has("Hold the store") == may
     page.go("import", step="copy")
     page.see("Only a system administrator can import.")
+    assert not page.run("async () => Boolean(document.querySelector('[data-run]'))")
     page.sign_in(console_store.secrets.system_token)

@@ -1,14 +1,21 @@
 """`cairn import objects` is killed, interrupted, or loses a server, and is continued."""
 
+import contextlib
+import os
 import signal
+import subprocess
+import termios
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from harness.backups import cli_of
 from harness.boto import make_client
 from harness.importer import Importer, assert_equal, versions
+from harness.management import expect
 from harness.minio import Minio
 from harness.server import Cairn
 from harness.wait import until
@@ -94,6 +101,93 @@ def test_a_server_that_is_killed_and_comes_back_is_waited_for(own_importer: Impo
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, (output, errors)
     assert_complete(own_importer)
+
+
+def run_of(importer: Importer) -> dict:
+    """Returns the latest run as the server shows it."""
+    return expect(importer.target.admin.get("/imports"), 200)["imports"][0]
+
+
+class Screen:
+    """A terminal that shows what a command says on standard error."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]):
+        self.text = ""
+        self.ours, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, (40, 200))
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        self.reader = Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        """Reads until the command has ended."""
+        # Linux reports the end of a terminal as an error.
+        with contextlib.suppress(OSError):
+            while read := os.read(self.ours, 1 << 16):
+                self.text += read.decode(errors="replace")
+
+    def end(self) -> int:
+        """Waits for the end of the command, and returns its code."""
+        code = self.process.wait(timeout=120)
+        self.reader.join()
+        os.close(self.ours)
+        return code
+
+
+def test_a_paused_importer_sends_nothing_until_it_is_resumed(own_importer: Importer):
+    """It finishes what it has begun, says in its progress that it waits, and then brings the rest."""
+    screen = Screen(own_importer.command("objects", *SLOWLY), own_importer.environment())
+    until(lambda: arrived(own_importer) >= 40, "nothing arrives")
+    cli = cli_of(own_importer.target)
+    paused = cli.json("import", "pause", "many")
+    assert paused["paused_at"] and paused["import_id"] == run_of(own_importer)["import_id"]
+    # It looks each second, and finishes what it has begun: then the figures stand still.
+    seen = [run_of(own_importer)]
+
+    def stands_still() -> bool:
+        seen.append(run_of(own_importer))
+        return len(seen) > 100 and len({(run["versions"], run["bytes"], run["last_at"]) for run in seen[-100:]}) == 1
+
+    until(stands_still, "it goes on sending")
+    assert arrived(own_importer) < COUNT and screen.process.poll() is None
+    until(lambda: "paused, " in screen.text, lambda: screen.text)
+    assert cli.text("import", "resume", "many") == f"The import into many from {own_importer.source.endpoint} goes on.\n"
+    assert screen.end() == 0, screen.text
+    assert "paused" not in screen.text.rpartition("versions, ")[0].rpartition("versions, ")[2]
+    assert_complete(own_importer)
+
+
+def test_a_paused_importer_can_be_interrupted_and_outlives_a_restart(own_importer: Importer):
+    """Ctrl-C ends the wait. A server that was started again knows no pause."""
+    for ends in ("interrupted", "restarted"):
+        process = own_importer.begin("objects", *SLOWLY)
+        until(lambda before=arrived(own_importer): arrived(own_importer) > before, "nothing arrives")
+        run = run_of(own_importer)
+        expect(own_importer.target.admin.post(f"/imports/{run['import_id']}/pause"), 200)
+        before = [run]
+
+        def stands_still(before: list[dict] = before) -> bool:
+            before.append(run_of(own_importer))
+            return len(before) > 100 and before[-1]["last_at"] == before[-100]["last_at"]
+
+        until(stands_still, "it goes on sending")
+        if ends == "interrupted":
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=10)
+            assert process.returncode == 130, errors
+        else:
+            own_importer.target.restart()
+            output, errors = process.communicate(timeout=120)
+            assert process.returncode == 0, (output, errors)
+        assert "cairn: the import is paused\n" in errors and ("cairn: the import goes on\n" in errors) == (ends == "restarted")
+    assert_complete(own_importer)
+
+
+def test_there_is_nothing_to_pause(own_importer: Importer):
+    """A bucket into which nothing was imported since the server was started."""
+    for verb in ("pause", "resume"):
+        assert "the server knows no import into many" in cli_of(own_importer.target).fails("import", verb, "many")
 
 
 def test_a_source_that_stays_away_ends_the_run(own_importer: Importer):

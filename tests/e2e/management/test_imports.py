@@ -11,6 +11,7 @@ from harness.expect import assert_error
 from harness.management import Management, expect, expect_refusal, with_role
 from harness.s3 import S3, error_code, object_target, xml
 from harness.server import Cairn
+from harness.wait import until
 
 FIRST, SECOND, MARKER = "11111111-2222-4333-8444-555555555555", "AbC._-9", "0c8a5b0e-ee2a-4b19-9d11-3f1b8a6e0d27"
 DATE = "2021-03-04T05:06:07.089Z"
@@ -390,3 +391,40 @@ def test_a_batch_that_is_no_pipeline_imports_nothing(admin: Management, s3: S3, 
     run = Run(admin, versioned)
     assert expect(run.batch(), 200) == {"versions": []}
     assert listed(s3, versioned) == []
+
+
+def test_a_pause_is_kept_and_audited(admin: Management, versioned: str):
+    """Nothing is refused meanwhile: the importer asks. What changes nothing is not recorded."""
+    run, other = Run(admin, versioned), Run(admin, versioned)
+    path = f"/imports/{run.id}"
+    assert expect(admin.get(path), 200)["paused_at"] is None
+    paused = expect(admin.post(f"{path}/pause"), 200)
+    assert (paused["import_id"], paused["bucket"]) == (run.id, versioned) and paused["paused_at"] >= paused["begun_at"]
+    assert expect(admin.post(f"{path}/pause"), 200)["paused_at"] == paused["paused_at"]
+    expect(run.version("k", FIRST, b"x"), 201)
+    assert expect(admin.get(path), 200)["paused_at"] == paused["paused_at"]
+    assert [found["paused_at"] for found in expect(admin.get("/imports"), 200)["imports"][:2]] == [None, paused["paused_at"]]
+    for role in ("storage_admin", "auditor"):
+        expect_refusal(with_role(admin, role).post(f"{path}/resume"), 403, "FORBIDDEN")
+        assert expect(with_role(admin, role).get(path), 200)["paused_at"] == paused["paused_at"]
+    for id in (run.id.replace("7", "8"), "x", other.id + "0"):
+        for response in (admin.get(f"/imports/{id}"), admin.post(f"/imports/{id}/pause"), admin.post(f"/imports/{id}/resume")):
+            expect_refusal(response, 404, "IMPORT_NOT_FOUND")
+    for wrong in ({"body": {"for": "1h"}}, {"params": {"for": "1h"}}):
+        expect_refusal(admin.post(f"/imports/{other.id}/pause", **wrong), 400, "INVALID_REQUEST")
+    assert expect(admin.get(f"/imports/{other.id}"), 200)["paused_at"] is None
+    for _ in range(2):
+        assert expect(admin.post(f"{path}/resume"), 200)["paused_at"] is None
+    events = expect(admin.get("/audit/events", params={"resource": run.id, "limit": 100}), 200)["events"]
+    allowed = [(event["operation"], event["detail"]) for event in events if event["result"] == "allowed"]
+    assert allowed == [(name, f"into {versioned} from https://minio:9000") for name in ("resume_import", "pause_import")]
+
+
+def test_the_rate_of_the_last_minutes(admin: Management, versioned: str):
+    """Bytes of content are counted in intervals of ten seconds, when they have come."""
+    run, content = Run(admin, versioned), b"x" * 70_001
+    expect(run.version("k", FIRST, content), 201)
+    expect(run.version("k", FIRST, content, etag=md5(content)), 200)
+    rate = until(lambda: (found := expect(admin.get("/imports"), 200)["rate"]) and max(found["bytes"]) >= len(content) and found, "the bytes are not counted")
+    assert (rate["interval_seconds"], len(rate["bytes"])) == (10, 60) and rate["until"].endswith("0.000Z")
+    assert sum(rate["bytes"]) < 2 * len(content)

@@ -14,6 +14,6 @@ mod version;
 
 pub(crate) use batch::put_batch;
 pub(crate) use change::change;
-pub(crate) use run::{begin, list};
+pub(crate) use run::{begin, get, list, pause, resume};
 pub(crate) use uploads::{begin_upload, put_part};
 pub(crate) use version::put;

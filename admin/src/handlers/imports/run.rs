@@ -1,4 +1,4 @@
-//! Runs of imports: `POST /api/v1/buckets/{bucket}/imports`, what all other requests name, and `GET /api/v1/imports`.
+//! Runs of imports: how one begins, what all other requests of it name, what has come, and pauses.
 
 use std::sync::Arc;
 
@@ -92,4 +92,29 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     Reply::json(StatusCode::OK, &call.context.imports.list())
+}
+
+/// `GET /api/v1/imports/{id}`: what has come in a run, and whether it is paused.
+pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    Reply::json(StatusCode::OK, &call.context.imports.with_id(&call.segment("id")?)?.body())
+}
+
+/// `POST /api/v1/imports/{id}/pause`: asks the importer to stop sending. Its requests are not refused.
+pub(crate) async fn pause(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    set_paused(call, true).await
+}
+
+/// `POST /api/v1/imports/{id}/resume`: lets the importer go on.
+pub(crate) async fn resume(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    set_paused(call, false).await
+}
+
+async fn set_paused(mut call: Call<'_, '_>, is_paused: bool) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let run = call.context.imports.with_id(&call.segment("id")?)?;
+    let is_changed = run.set_paused(is_paused);
+    let reply = Reply::json(StatusCode::OK, &run.body())?;
+    Ok(if is_changed { reply.detail(run.described()) } else { reply.without_change() })
 }

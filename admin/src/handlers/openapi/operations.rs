@@ -302,6 +302,12 @@ operations! {
         => [ok::<ImportedPart>()], [BUCKET_NAME, BUCKET, IMPORT, UPLOAD, (411, "INVALID_REQUEST")];
     "list_imports", "imports": "Lists the latest runs since the service was started, the newest first.";
     [], None => [ok::<ImportList>()], [];
+    "get_import", "imports": "Shows one run.";
+    [], None => [ok::<ImportRun>()], [IMPORT];
+    "pause_import", "imports": "Pauses a run: the importer stops sending when it next asks.";
+    [], None => [ok::<ImportRun>()], [IMPORT];
+    "resume_import", "imports": "Ends the pause of a run.";
+    [], None => [ok::<ImportRun>()], [IMPORT];
     "count_changes", "objects": "Counts the changes of objects between two times, and names the largest deletions.";
     [required::<Time>("since"), optional::<Time>("until"), optional::<ChangeSteps>("steps"), optional::<Prefix>("prefix")],
     None => [ok::<Changes>()], [BUCKET_NAME, BUCKET];

@@ -394,6 +394,7 @@ impl Copier<'_> {
         let problem: Mutex<Option<Problem>> = Mutex::new(None);
         let has_problem = || problem.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let take = || {
+            self.target.watch.wait(self.source);
             let index = next.fetch_add(1, Ordering::Relaxed);
             Some(index).filter(|index| (*index as usize) < ranges.len() && !has_problem())
         };

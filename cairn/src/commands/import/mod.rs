@@ -11,6 +11,7 @@ mod iam;
 mod journal;
 mod loss;
 mod objects;
+mod pause;
 mod permits;
 mod plan;
 mod run;
@@ -24,15 +25,17 @@ mod throttle;
 mod translation;
 mod verify;
 mod wanted;
+mod watch;
 
 use crate::commands::macros::noun;
 use accounts::Accounts;
 use objects::Objects;
+use pause::{Pause, Resume};
 use plan::Plan;
 use settings::Settings;
 use verify::Verify;
 
 noun! {
     /// Move in from another server.
-    struct Import("import"): ImportCommand { Plan, Objects, Accounts, Settings, Verify }
+    struct Import("import"): ImportCommand { Plan, Objects, Pause, Resume, Accounts, Settings, Verify }
 }

@@ -136,7 +136,7 @@ impl Objects {
         thread::scope(|scope| {
             if !progress.is_hidden() {
                 scope.spawn(|| count(run.source, &names, &shown));
-                scope.spawn(|| show(&progress, &shown, run.throttle));
+                scope.spawn(|| show(&progress, &shown, run));
             }
             let done = names.iter().try_for_each(|name| {
                 let tally = Tally::default();
@@ -228,7 +228,13 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
         Err(Refused::Command(failure)) => return Err(failure),
     };
     let is_over = AtomicBool::new(false);
+    let (target, begun) = (run.target, || run.target.begun_run(name));
+    // An earlier round may have begun the run, and it may be paused since.
+    if let Some(id) = begun() {
+        target.watch.look(target.client, &id);
+    }
     thread::scope(|scope| {
+        let watching = scope.spawn(|| target.watch.keep(target.client, begun, &is_over));
         let counting = scope.spawn(|| {
             let mut counted = 0;
             loop {
@@ -249,6 +255,7 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
         };
         is_over.store(true, Ordering::Relaxed);
         counting.thread().unpark();
+        watching.thread().unpark();
         done
     })
 }
@@ -278,12 +285,19 @@ fn count(source: &Remote, names: &[String], shown: &Shown) {
 }
 
 /// Shows the progress until the round is over.
-fn show(progress: &Progress, shown: &Shown, throttle: &Throttle) {
-    let (begun, bytes) = (Instant::now(), throttle.passed());
+fn show(progress: &Progress, shown: &Shown, run: &Run<'_>) {
+    let bytes = run.throttle.passed();
+    // Pauses are no part of the time that rates are about.
+    let (mut looked, mut active) = (Instant::now(), Duration::ZERO);
     while !shown.is_over.load(Ordering::Relaxed) {
         let (done, total) = (get(&shown.done), get(&shown.total));
-        let seconds = begun.elapsed().as_secs_f64().max(0.001);
-        let passed = throttle.passed() - bytes;
+        let (is_paused, passed_time) = (run.target.watch.is_paused(), looked.elapsed());
+        looked += passed_time;
+        if !is_paused {
+            active += passed_time;
+        }
+        let seconds = active.as_secs_f64().max(0.001);
+        let passed = run.throttle.passed() - bytes;
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
@@ -298,7 +312,8 @@ fn show(progress: &Progress, shown: &Shown, throttle: &Throttle) {
             _ => String::new(),
         };
         let text = format!(
-            "{done}/{total} versions, {rate}/s, {}, {}/s{left}",
+            "{}{done}/{total} versions, {rate}/s, {}, {}/s{left}",
+            if is_paused { "paused, " } else { "" },
             HumanBytes(passed),
             HumanBytes(byte_rate)
         );

@@ -237,6 +237,7 @@ impl Run<'_> {
                 continue;
             }
             let Some(_permit) = copier.permits.take(|| end.is_set()) else { continue };
+            self.target.watch.wait(self.source);
             if let Err(failure) = self.handle(copier, jobs, tally) {
                 end.set(failure);
             }
@@ -255,6 +256,7 @@ impl Run<'_> {
                 Some(copied) => note_copied(copied, &mut lines, tally),
                 None => {
                     for step in job.steps {
+                        self.target.watch.wait(self.source);
                         self.step(copier, step, &mut lines, tally)?;
                     }
                 }

@@ -9,6 +9,7 @@ use cairn_http1::{encode_path, encode_strict, iso8601_millis, parse_rfc3339_mill
 use serde_json::{Value, json};
 
 use super::buckets::SourceBucket;
+use super::watch::Watch;
 use crate::client::pages::{Pages, VERSIONS};
 use crate::client::{Client, Query, Request, Response, read, with_query};
 use crate::commands::remote::{Entry, Lock, Remote, Settings};
@@ -38,6 +39,7 @@ pub(super) struct Target<'a> {
     source: &'a Remote,
     events: bool,
     runs: Mutex<HashMap<String, String>>,
+    pub(super) watch: Watch,
 }
 
 /// The body of a request.
@@ -73,7 +75,7 @@ impl BatchedVersion<'_> {
 
 impl<'a> Target<'a> {
     pub(super) fn new(client: &'a Client, source: &'a Remote, events: bool) -> Self {
-        Self { client, source, events, runs: Mutex::default() }
+        Self { client, source, events, runs: Mutex::default(), watch: Watch::default() }
     }
 
     /// Sends a request until it is answered, or too often. `send` makes one attempt.
@@ -142,6 +144,11 @@ impl<'a> Target<'a> {
             }
         }
         Err(Refused::Command("the server forgets the import again and again: does it restart?".into()))
+    }
+
+    /// Returns the id of the bucket's run, if it has begun.
+    pub(super) fn begun_run(&self, bucket: &str) -> Option<String> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(bucket).cloned()
     }
 
     fn run_of(&self, bucket: &str) -> Result<String, Refused> {

@@ -1,0 +1,59 @@
+//! `cairn import pause` and `cairn import resume`: the run of a bucket, wherever its importer is.
+
+use cairn_api::ImportRun;
+use serde_json::Value;
+
+use crate::client::{Client, Request, read, rows};
+use crate::commands::macros::command;
+use crate::failure::Outcome;
+use crate::terminal::plain;
+
+command! {
+    /// Pause the latest import into a bucket: its importer finishes the requests that it has begun, and waits.
+    struct Pause("pause") {
+        /// the bucket
+        #[argh(positional)]
+        bucket: String,
+    }
+}
+
+command! {
+    /// Let a paused import into a bucket go on.
+    struct Resume("resume") {
+        /// the bucket
+        #[argh(positional)]
+        bucket: String,
+    }
+}
+
+impl Pause {
+    pub(super) fn run(&self) -> Outcome {
+        change(&self.client()?, &self.bucket, "pause")
+    }
+}
+
+impl Resume {
+    pub(super) fn run(&self) -> Outcome {
+        change(&self.client()?, &self.bucket, "resume")
+    }
+}
+
+/// Changes the latest run of a bucket.
+fn change(client: &Client, bucket: &str, verb: &str) -> Outcome {
+    let listed = client.call(&Request::get("/api/v1/imports"))?;
+    // The newest first.
+    let run = rows(&listed, "imports")?.iter().find(|run| run["bucket"] == bucket);
+    let Some(id) = run.and_then(|run| run["import_id"].as_str()) else {
+        let bucket = plain(bucket);
+        return Err(
+            format!("the server knows no import into {bucket}: it remembers those since its start").into()
+        );
+    };
+    let changed: Value = client.call(&Request::post(format!("/api/v1/imports/{id}/{verb}")))?;
+    let run: ImportRun = read(&changed)?;
+    let text = || {
+        let state = if run.paused_at.is_some() { "is paused" } else { "goes on" };
+        format!("The import into {} from {} {state}.\n", plain(&run.bucket), plain(&run.source))
+    };
+    client.print(&changed, text)
+}

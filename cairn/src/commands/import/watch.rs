@@ -1,0 +1,69 @@
+//! Notices that a run is paused, and keeps the importer waiting.
+
+use std::io::{IsTerminal as _, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::client::{Client, Request};
+use crate::commands::remote::Remote;
+use crate::commands::signals::nap;
+use crate::output::print_error;
+
+/// How often the server is asked.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a wait looks whether the pause is over, or the command ends.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Whether the run is paused.
+#[derive(Default)]
+pub(super) struct Watch {
+    is_paused: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// Waits while the run is paused, and no longer than the command goes on. Nothing must be open meanwhile that times out.
+    pub(super) fn wait(&self, source: &Remote) {
+        while self.is_paused() && !source.is_stopped() {
+            nap(GLANCE);
+        }
+    }
+
+    /// Asks the server again and again, until it is over; whoever ends it wakes this thread. `run` returns the id of the run.
+    pub(super) fn keep(&self, client: &Client, run: impl Fn() -> Option<String>, is_over: &AtomicBool) {
+        loop {
+            thread::park_timeout(LOOK_EVERY);
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Some(id) = run() {
+                self.look(client, &id);
+            }
+        }
+        self.is_paused.store(false, Ordering::Relaxed);
+    }
+
+    /// Asks the server once.
+    pub(super) fn look(&self, client: &Client, id: &str) {
+        let is_paused = match client.call_raw(&Request::get(format!("/api/v1/imports/{id}"))) {
+            Ok(response) if response.status.is_success() => {
+                response.body.is_some_and(|body| !body["paused_at"].is_null())
+            }
+            // It is busy, is being restarted, or cannot be reached: what was true stays true.
+            Ok(response) if response.status.is_server_error() || response.status.as_u16() == 429 => return,
+            Err(_) => return,
+            // The run is forgotten, or the credential is not valid any more: the next request of the run says what is wrong.
+            Ok(_) => false,
+        };
+        let was_paused = self.is_paused.swap(is_paused, Ordering::Relaxed);
+        // On a terminal, the progress says so.
+        if was_paused != is_paused && !stderr().is_terminal() {
+            let state = if is_paused { "is paused" } else { "goes on" };
+            print_error(&format!("cairn: the import {state}\n"));
+        }
+    }
+}
