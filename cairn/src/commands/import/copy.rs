@@ -8,7 +8,6 @@ use cairn_engine::md5_digest;
 
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;
-use super::small::read_whole;
 use super::target::{Content, Refused, Target, settings_headers, settings_of};
 use super::throttle::{Metered, Throttle};
 use crate::commands::remote::{Answer, Checksum, Entry, Lock, Remote, Settings, Trouble, VersionRef};
@@ -180,7 +179,7 @@ impl Copier<'_> {
             let (parameters, headers) = (&request.parameters, &request.headers);
             let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
             let sent = if entry.size <= SMALL_BYTES_MAX {
-                match read_whole(&mut content, entry.size) {
+                match content.read_whole(entry.size) {
                     Ok(bytes) => {
                         self.target.put(self.bucket, entry, parameters, headers, &mut Content::Bytes(&bytes))
                     }

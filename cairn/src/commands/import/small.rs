@@ -2,8 +2,6 @@
 //!
 //! Whatever is unusual about a version is left to [`Copier::copy`], which handles one version alone and tries again.
 
-use std::io::Read;
-
 use super::copy::{Copied, Copier, Problem, VersionRequest};
 use super::target::BatchedVersion;
 use super::throttle::Metered;
@@ -64,7 +62,7 @@ impl Copier<'_> {
         let answer = self.source.get(self.at(entry), None, None, entry.size)?;
         let request = self.request_of(entry, &answer, false)?;
         let mut content = Metered::new(answer.into_reader(), self.throttle, self.source);
-        let content = read_whole(&mut content, entry.size).map_err(Problem::Version)?;
+        let content = content.read_whole(entry.size).map_err(Problem::Version)?;
         Ok(Fetched { entry, request, content })
     }
 }
@@ -75,21 +73,5 @@ fn usual<T>(done: Result<T, Problem>) -> Result<Option<T>, Failure> {
         Ok(done) => Ok(Some(done)),
         Err(Problem::Command(failure)) => Err(failure),
         Err(_) => Ok(None),
-    }
-}
-
-/// Reads content of a known length into memory.
-///
-/// # Errors
-/// Why it could not be read.
-pub(super) fn read_whole(content: &mut Metered<'_, impl Read>, size: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    let read = content.by_ref().take(size + 1).read_to_end(&mut bytes);
-    match content.failure.clone() {
-        Some(failure) => Err(failure),
-        None if read.is_err() || bytes.len() as u64 != size => {
-            Err("the content does not have its length".to_owned())
-        }
-        None => Ok(bytes),
     }
 }

@@ -72,6 +72,22 @@ impl<'a, R: Read> Metered<'a, R> {
         Self { digest: Some(Md5::new()), ..self }
     }
 
+    /// Reads content of a known length into memory.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    pub(super) fn read_whole(&mut self, size: u64) -> std::result::Result<Vec<u8>, String> {
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        let read = self.by_ref().take(size + 1).read_to_end(&mut bytes);
+        match self.failure.clone() {
+            Some(failure) => Err(failure),
+            None if read.is_err() || bytes.len() as u64 != size => {
+                Err("the content does not have its length".to_owned())
+            }
+            None => Ok(bytes),
+        }
+    }
+
     /// Returns the MD5 of what was read, in hexadecimal digits, if it was hashed.
     pub(super) fn digest(self) -> Option<String> {
         self.digest.map(|digest| hex::encode(digest.finish()))
