@@ -109,6 +109,27 @@ impl TableStore {
         Ok(table)
     }
 
+    /// Opens a table that a later format version has added. If it does not exist, it is empty to all who read it, until
+    /// [`Self::create`]. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreOpenError`]; nothing was changed.
+    pub fn later_table(&mut self, name: &str) -> Result<Table, StoreOpenError> {
+        let table = self.environment.table_if_present(name).map_err(|error| self.open_error(error))?;
+        self.tables.push(table);
+        Ok(table)
+    }
+
+    /// Creates the table of [`Self::later_table`], if it does not exist: before each change that writes to it, which panics
+    /// otherwise. Whoever asks for the change has made sure that the format version of the store has the table. Blocks. For the
+    /// writer thread only.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn create(&self, table: Table) -> Result<(), StoreFailure> {
+        self.attempt(Space::Addition, || self.environment.create_table(table))
+    }
+
     /// Reads the store at its opening. Compares the records of all tables with the totals first, so that no record is
     /// missing, unless the store is larger than the schema allows for that. Blocks for as long as reading all records takes.
     ///
@@ -396,6 +417,28 @@ mod tests {
         let store = TableStore::open(folder.path(), STORE, &SCHEMA).expect("opens");
         let error = store.load(|_| Ok(())).expect_err("a record is missing").to_string();
         assert!(error.contains("records are missing") && error.contains("To start without tests"), "{error}");
+    }
+
+    /// A program of the version before refuses to compact a store with a table that it does not know.
+    #[test]
+    fn a_later_table_exists_from_its_first_change_on() {
+        let folder = unmade_store();
+        let open_later = || {
+            let (mut store, _) = open(folder.path()).expect("opens");
+            let later = store.later_table("later").expect("opens");
+            store.load(|_| Ok(())).expect("what is absent is empty");
+            (store, later)
+        };
+        drop(open_later());
+        let (store, later) = open_later();
+        assert_eq!(store.environment().read().expect("reads").count(later).expect("counts"), 0);
+        for key in [b"a", b"b"] {
+            store.create(later).expect("creates it once");
+            put(&store, later, key).expect("written");
+        }
+        drop(store);
+        let (store, later) = open_later();
+        assert_eq!(store.environment().read().expect("reads").count(later).expect("counts"), 2);
     }
 
     #[test]
