@@ -1,0 +1,79 @@
+//! Tests of the table of routes.
+
+use super::*;
+use crate::operation::MEMBER_OPERATIONS;
+use serde_json::{Map, Value};
+
+fn operations() -> impl Iterator<Item = &'static Operation> {
+    ROUTES.iter().map(|route| &route.operation)
+}
+
+#[test]
+fn routes_are_unique_and_only_health_is_public() {
+    for (index, operation) in operations().enumerate() {
+        let Operation { name, path, .. } = operation;
+        let is_same = |other: &Operation| other.path == *path && other.method == operation.method;
+        assert!(!operations().take(index).any(is_same), "{path}");
+        assert!(!operations().take(index).any(|other| other.name == *name), "{name}");
+        let is_change = !matches!(operation.method, Method::GET | Method::POST);
+        // The record of its beginning speaks for all requests of an import.
+        let is_of_import = path.contains("/imported-");
+        assert!(operation.is_recorded() || !is_change || is_of_import, "{path}");
+        let is_health = matches!(*path, "/health" | "/ready");
+        assert_eq!(operation.access == Access::Public, is_health, "{path}");
+        let is_scrape = *path == "/metrics";
+        assert_eq!(operation.access == Access::Scraper, is_scrape, "{path}");
+        assert!(is_health || is_scrape || path.starts_with("/api/v1/"), "{path}");
+    }
+}
+
+/// The end-to-end tests try every role on every route of a running server.
+#[test]
+fn system_admin_may_do_everything_and_auditor_changes_nothing() {
+    for operation in operations().filter(|operation| matches!(operation.access, Access::Roles(_))) {
+        assert!(operation.access.admits(Role::SystemAdmin), "{}", operation.name);
+        // What changes nothing is not recorded, and what is recorded may disclose a secret.
+        let may_change = operation.access.admits(Role::Auditor) && operation.is_recorded();
+        assert!(!may_change, "{}", operation.name);
+    }
+}
+
+#[test]
+fn what_is_open_to_members_exists_and_has_a_caller() {
+    for (name, _) in MEMBER_OPERATIONS {
+        let routes = Surface::Console.routes().filter(|route| route.operation.name == name);
+        let access: Vec<_> = routes.map(|route| route.operation.access).collect();
+        assert!(matches!(access[..], [Access::Roles(_)]), "{name}: {access:?}");
+    }
+}
+
+/// A DELETE of the preview was answered with the methods of a rule, too.
+#[test]
+fn fixed_segments_take_precedence_over_variable_ones() {
+    let allowed = |path| match find(Surface::Management, &Method::DELETE, path).route {
+        Err(AdminError::MethodNotAllowed(allow)) => allow,
+        _ => String::new(),
+    };
+    assert_eq!(allowed("/api/v1/buckets/b/lifecycle/preview"), "POST");
+    assert_eq!(allowed("/api/v1/buckets/b/lifecycle/other"), "PUT");
+}
+
+#[test]
+fn openapi_document_has_every_route_and_resolves_every_reference() {
+    let document = openapi::describe(operations().chain(openapi::PUBLIC_OPERATIONS));
+    let described: usize = document["paths"]
+        .as_object()
+        .map_or(0, |paths| paths.values().filter_map(Value::as_object).map(Map::len).sum());
+    let expected = ROUTES.len() + openapi::PUBLIC_OPERATIONS.len();
+    assert_eq!((described, openapi::DESCRIPTIONS.len()), (expected, expected));
+    let text = document.to_string();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    for (name, schema) in schemas {
+        assert!(schema["description"].is_string(), "schema {name} has no description");
+        assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "schema {name} is unused");
+    }
+    for reference in text.split("#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap_or_default();
+        assert!(schemas.contains_key(name), "schema {name} is missing");
+    }
+}
