@@ -98,79 +98,34 @@ pub(crate) struct Cairn {
     pub(crate) command: Option<Command>,
 }
 
-/// The commands.
-#[derive(FromArgs, ArgsInfo, Debug)]
-#[argh(subcommand)]
-pub(crate) enum Command {
-    Serve(Serve),
-    Check(Check),
-    Config(Config),
-    Doctor(Doctor),
-    Status(Status),
-    History(History),
-    Import(Import),
-    Export(Export),
-    Bucket(Bucket),
-    Object(Object),
-    Public(Public),
-    Quota(Quota),
-    Lifecycle(Lifecycle),
-    ServiceAccount(ServiceAccount),
-    Policy(Policy),
-    App(App),
-    Token(Token),
-    Audit(Audit),
-    Refused(Refused),
-    Explain(Explain),
-    Event(Event),
-    Webhook(Webhook),
-    Apply(Apply),
-    Share(Share),
-    Embed(Embed),
-    Storage(Storage),
-    Backup(Backup),
-    Salvage(Salvage),
-    Verify(Verify),
-    Completions(Completions),
-    Man(Manual),
+/// Declares the commands, and after the semicolon those that print what there is.
+macro_rules! commands {
+    ($($command:ident),+; $($listing:ident),+ $(,)?) => {
+        /// The commands.
+        #[derive(FromArgs, ArgsInfo, Debug)]
+        #[argh(subcommand)]
+        pub(crate) enum Command {
+            $($command($command),)+
+            $($listing($listing),)+
+        }
+
+        impl Command {
+            pub(crate) fn run(&self) -> Outcome {
+                match self {
+                    $(Self::$command(command) => command.run(),)+
+                    $(Self::$listing(command) => command.run(&usages(Cairn::get_args_info())),)+
+                }
+            }
+        }
+    };
 }
 
-impl Command {
-    pub(crate) fn run(&self) -> Outcome {
-        match self {
-            Self::Serve(command) => command.run(),
-            Self::Check(command) => command.run(),
-            Self::Config(noun) => noun.run(),
-            Self::Doctor(command) => command.run(),
-            Self::Status(command) => command.run(),
-            Self::History(command) => command.run(),
-            Self::Import(noun) => noun.run(),
-            Self::Export(command) => command.run(),
-            Self::Bucket(noun) => noun.run(),
-            Self::Object(noun) => noun.run(),
-            Self::Public(noun) => noun.run(),
-            Self::Quota(noun) => noun.run(),
-            Self::Lifecycle(noun) => noun.run(),
-            Self::ServiceAccount(noun) => noun.run(),
-            Self::Policy(noun) => noun.run(),
-            Self::App(noun) => noun.run(),
-            Self::Token(noun) => noun.run(),
-            Self::Audit(noun) => noun.run(),
-            Self::Refused(noun) => noun.run(),
-            Self::Explain(command) => command.run(),
-            Self::Event(noun) => noun.run(),
-            Self::Webhook(noun) => noun.run(),
-            Self::Apply(command) => command.run(),
-            Self::Share(noun) => noun.run(),
-            Self::Embed(noun) => noun.run(),
-            Self::Storage(noun) => noun.run(),
-            Self::Backup(noun) => noun.run(),
-            Self::Salvage(command) => command.run(),
-            Self::Verify(noun) => noun.run(),
-            Self::Completions(command) => command.run(&usages(Cairn::get_args_info())),
-            Self::Man(command) => command.run(&usages(Cairn::get_args_info())),
-        }
-    }
+// In the order of the help.
+commands! {
+    Serve, Check, Config, Doctor, Status, History, Import, Export, Bucket, Object, Public, Quota, Lifecycle,
+    ServiceAccount, Policy, App, Token, Audit, Refused, Explain, Event, Webhook, Apply, Share, Embed, Storage,
+    Backup, Salvage, Verify;
+    Completions, Manual,
 }
 
 /// Parses the arguments after the program's name. An early exit is a request for help, or wrong usage.
