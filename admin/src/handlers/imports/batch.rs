@@ -1,7 +1,7 @@
 //! `POST /api/v1/buckets/{bucket}/imported-objects`: imports several small versions in one request.
 //!
 //! The body is a pipeline of the requests that the route for one version takes (`application/http`, RFC 9112 section 10.2). They
-//! are committed together, so that a small version costs neither a request nor a commit of its own.
+//! share commits, so that a small version costs neither a request nor a commit of its own.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::version::{OF_VERSION, put_of_batch};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::import_runs::ImportRun;
-use crate::limits::{IMPORT_BATCH_BYTES_MAX, IMPORT_BATCH_VERSIONS_MAX};
+use crate::limits::{IMPORT_BATCH_BYTES_MAX, IMPORT_BATCH_VERSIONS_MAX, IMPORT_COMMIT_VERSIONS_MAX};
 use crate::reply::Reply;
 use crate::request::names::object_key;
 use crate::request::query::Parameters;
@@ -38,8 +38,12 @@ pub(crate) async fn put_batch(mut call: Call<'_, '_>) -> Result<Reply, AdminErro
     let run = run_of(&call, &bucket, &call.parameters(&[IMPORT_ID])?)?;
     let body = call.body_of(IMPORT_BATCH_BYTES_MAX).await?;
     let parts = parts(&body)?;
-    let import_each = parts.iter().map(|part| import_part(&call, (&run, &bucket), part));
-    let versions = join_all(import_each.collect()).await;
+    let mut versions = Vec::with_capacity(parts.len());
+    // A few at a time: the writes of others wait for the commit that all of them are in.
+    for some in parts.chunks(IMPORT_COMMIT_VERSIONS_MAX) {
+        let import_each = some.iter().map(|part| import_part(&call, (&run, &bucket), part));
+        versions.extend(join_all(import_each.collect()).await);
+    }
     Reply::json(StatusCode::OK, &ImportedVersions { versions })
 }
 
