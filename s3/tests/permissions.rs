@@ -75,6 +75,8 @@ const COVERED: [(&str, &[&str]); 5] = [
             "GetBucketLogging",
             "GetBucketNotificationConfiguration",
             "GetBucketOwnershipControls",
+            "PutBucketOwnershipControls",
+            "DeleteBucketOwnershipControls",
             "GetBucketPolicy",
             "GetBucketPolicyStatus",
             "GetBucketReplication",
