@@ -1,7 +1,7 @@
 //! An admitted request as handlers see it: caller, path, query, body, and access to the store.
 
 use cairn_engine::{Bucket, Cause, Engine, Origin, Store};
-use cairn_http1::{RequestHead, decode};
+use cairn_http1::RequestHead;
 use cairn_identity::directory::Directory;
 use cairn_model::{BucketName, ObjectKey, VersionName};
 use cairn_net::{CancelReason, RequestBody};
@@ -23,7 +23,7 @@ use crate::limits::BODY_BYTES_MAX;
 use crate::operation::MemberAccess;
 use crate::reply::Reply;
 use crate::request::body::{parse_json, read_body};
-use crate::request::names::{bucket_name, object_key, version_name};
+use crate::request::names::{bucket_name, decoded, object_key, version_name};
 use crate::request::path::Segments;
 use crate::request::query::Parameters;
 
@@ -118,7 +118,7 @@ impl Call<'_, '_> {
     /// `INVALID_REQUEST` for an invalid percent-encoding.
     pub(crate) fn segment(&self, name: &str) -> Result<Cow<'_, str>, AdminError> {
         let sent = self.segments.get(name).expect("handlers ask only for segments of their route's pattern");
-        decode(sent).map_err(|error| AdminError::invalid(format!("the path is invalid: {error}")))
+        decoded(sent)
     }
 
     /// Returns the bucket name of the path.

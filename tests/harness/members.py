@@ -6,8 +6,17 @@ from urllib.parse import quote
 from . import accounts
 from .console import Console
 from .management import API, expect, expect_refusal
+from .openid import Visitor
 from .server import LOOPBACK, Cairn
 from .wire import Connection, Response, encode_head
+
+
+def signed_in(store: Cairn, name: str) -> Console:
+    """Signs a person in, and returns the console of the session."""
+    visitor = Visitor(store)
+    visitor.sign_in(name)
+    assert visitor.session() is not None, visitor.failure()
+    return visitor.console
 
 
 def create_policy(store: Cairn, name: str, statements: list[dict]) -> str:

@@ -1,8 +1,19 @@
 //! Parses names of buckets, objects and versions.
 
+use std::borrow::Cow;
+
+use cairn_http1::decode;
 use cairn_model::{BucketName, ObjectKey, VersionName};
 
 use crate::error::AdminError;
+
+/// Decodes a part of a path, which is percent-encoded.
+///
+/// # Errors
+/// `INVALID_REQUEST` for an invalid percent-encoding.
+pub(crate) fn decoded(sent: &str) -> Result<Cow<'_, str>, AdminError> {
+    decode(sent).map_err(|error| AdminError::invalid(format!("the path is invalid: {error}")))
+}
 
 /// Parses a bucket name.
 ///

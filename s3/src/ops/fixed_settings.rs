@@ -10,7 +10,11 @@ use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
 
 /// Answers with a document whose elements hold texts or each other.
-fn fixed(call: &Call<'_>, root: &'static str, write: impl FnOnce(&mut XmlWriter)) -> S3Result<Reply> {
+pub(super) fn fixed(
+    call: &Call<'_>,
+    root: &'static str,
+    write: impl FnOnce(&mut XmlWriter),
+) -> S3Result<Reply> {
     call.bucket()?;
     let mut xml = XmlWriter::with_capacity(512);
     xml.open_root(root);

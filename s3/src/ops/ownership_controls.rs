@@ -7,9 +7,9 @@
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::ops::fixed_settings::fixed;
 use crate::reply::Reply;
 use crate::xml::reader::Element;
-use crate::xml::writer::XmlWriter;
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
@@ -17,14 +17,11 @@ const ROOT: &str = "OwnershipControls";
 const ENFORCED: &str = "BucketOwnerEnforced";
 
 pub(crate) fn get_bucket_ownership_controls(call: &Call<'_>) -> S3Result<Reply> {
-    call.bucket()?;
-    let mut xml = XmlWriter::with_capacity(512);
-    xml.open_root(ROOT);
-    xml.open("Rule");
-    xml.text("ObjectOwnership", ENFORCED);
-    xml.close("Rule");
-    xml.close(ROOT);
-    Ok(Reply::xml(xml))
+    fixed(call, ROOT, |xml| {
+        xml.open("Rule");
+        xml.text("ObjectOwnership", ENFORCED);
+        xml.close("Rule");
+    })
 }
 
 pub(crate) async fn put_bucket_ownership_controls(

@@ -12,7 +12,7 @@ import pytest
 
 from harness.console import Console, upload_id
 from harness.management import API, expect, expect_refusal
-from harness.members import audited, cookie_of, create_policy, denied, path_of, replace_policy, sent_in_halves
+from harness.members import audited, cookie_of, create_policy, denied, path_of, replace_policy, sent_in_halves, signed_in
 from harness.openid import Provider, Visitor, settings
 from harness.page import Page, console_browser
 from harness.server import Cairn
@@ -60,10 +60,7 @@ def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterato
 @pytest.fixture(scope="module")
 def mia(served: Cairn) -> Console:
     """A member with the right to list and read one bucket, and to write a part of it."""
-    visitor = Visitor(served)
-    visitor.sign_in("mia")
-    assert visitor.session() is not None, visitor.failure()
-    return visitor.console
+    return signed_in(served, "mia")
 
 
 def test_a_member_sees_the_own_buckets_only(served: Cairn, mia: Console):

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cairn_api::{ImportRefusal, ImportResult, ImportedVersions};
 use cairn_engine::Bucket;
-use cairn_http1::{BodyFraming, HeadLimits, RequestHead, decode, parse_head};
+use cairn_http1::{BodyFraming, HeadLimits, RequestHead, parse_head};
 use cairn_model::usize_of;
 use cairn_transfer::join_all;
 use http::{Method, StatusCode};
@@ -19,7 +19,7 @@ use crate::error::AdminError;
 use crate::import_runs::ImportRun;
 use crate::limits::{IMPORT_BATCH_BYTES_MAX, IMPORT_BATCH_VERSIONS_MAX, IMPORT_COMMIT_VERSIONS_MAX};
 use crate::reply::Reply;
-use crate::request::names::object_key;
+use crate::request::names::{decoded, object_key};
 use crate::request::query::Parameters;
 
 /// A request of a batch.
@@ -109,9 +109,9 @@ fn import_of(
         let message = format!("a request of the batch must be PUT {}/{{key}}", call.head.path());
         return Err(AdminError::invalid(message));
     };
-    let key = decode(key).map_err(|error| AdminError::invalid(format!("the path is invalid: {error}")))?;
+    let key = object_key(&decoded(key)?)?;
     let parameters = Parameters::parse(head.query(), &OF_VERSION)?;
-    Ok(Import { run: Arc::clone(run), bucket: Arc::clone(bucket), key: object_key(&key)?, parameters })
+    Ok(Import { run: Arc::clone(run), bucket: Arc::clone(bucket), key, parameters })
 }
 
 #[cfg(test)]
