@@ -28,11 +28,11 @@ use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
 use crate::generation::{DATA_FILE, Generation, Headroom, check_not_truncated};
 use crate::limits::{
-    CLOSE_WAIT, COMPACTION_GAIN_MIN, COPY_STEP_BYTES, COPY_STEP_RECORDS, LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
-    SHRINK_PAUSE, SHRINK_STEP_BYTES,
+    CHANGED_STEP_BYTES, CLOSE_WAIT, COMPACTION_GAIN_MIN, COPY_STEP_BYTES, COPY_STEP_RECORDS,
+    LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
 };
-use crate::log::commit_log::begin_write_back;
 use crate::record;
+use crate::steady_io::{free_gradually, write_back_all};
 use crate::table::Table;
 use crate::totals::Totals;
 use crate::txn::{Place, ReadTxn, WriteTxn};
@@ -250,8 +250,7 @@ impl Copying<'_> {
         let began = Instant::now();
         let read = self.environment.read()?;
         let changed = self.recording.take_up_to(read.id())?;
-        let mut write = WriteTxn::on(Arc::clone(&self.copy))?;
-        self.bring_up_to_date(&read, &mut write, changed)?;
+        let mut write = self.bring_up_to_date(&read, changed)?;
         let (mut bytes, mut records) = (0, 0);
         while !self.cursor.is_at_end() && bytes < COPY_STEP_BYTES && records < COPY_STEP_RECORDS {
             let table = self.cursor.table;
@@ -274,8 +273,7 @@ impl Copying<'_> {
             }
         }
         drop(read);
-        write.commit()?;
-        begin_write_back(&self.copy.data);
+        self.commit(write)?;
         self.progress.copied_bytes += bytes as u64;
         self.proceed(began)
     }
@@ -286,35 +284,48 @@ impl Copying<'_> {
         if (self.options.proceed)(self.progress) { Ok(()) } else { Err(Error::Cancelled) }
     }
 
-    /// Copies the present values of changed keys, as far as they were copied before.
+    /// Commits to the copy, and waits until the device has written that: what is handed to it at once delays the commits of
+    /// others.
+    fn commit(&self, write: WriteTxn<'_>) -> Result<(), Error> {
+        write.commit()?;
+        write_back_all(&self.copy.data).map_err(|error| heed::Error::Io(error).into())
+    }
+
+    /// Copies the present values of changed keys, as far as they were copied before. Returns the last transaction, which is not
+    /// committed: many changes take several.
     fn bring_up_to_date(
         &self,
         read: &ReadTxn<'_>,
-        write: &mut WriteTxn<'_>,
         mut changed: Vec<ChangedKey>,
-    ) -> Result<(), Error> {
+    ) -> Result<WriteTxn<'static>, Error> {
         changed.retain(|(table, key)| *table != Table::TOTALS && self.cursor.has_passed(*table, key));
         changed.sort_unstable();
         changed.dedup();
+        let mut write = WriteTxn::on(Arc::clone(&self.copy))?;
+        let mut bytes = 0;
         for (table, key) in &changed {
+            if bytes >= CHANGED_STEP_BYTES {
+                self.commit(write)?;
+                write = WriteTxn::on(Arc::clone(&self.copy))?;
+                bytes = 0;
+            }
             match read.value(*table, key)? {
                 Some(value) => {
                     record::decode(key, value)?;
                     write.copy(*table, key, value, Place::Anywhere)?;
+                    bytes += key.len() + value.len();
                 }
                 None => drop(write.remove(*table, key)?),
             }
         }
-        Ok(())
+        Ok(write)
     }
 
     /// Brings the copy up to date with a new snapshot.
     fn round(&self) -> Result<(), Error> {
         let read = self.environment.read()?;
         let changed = self.recording.take_up_to(read.id())?;
-        let mut write = WriteTxn::on(Arc::clone(&self.copy))?;
-        self.bring_up_to_date(&read, &mut write, changed)?;
-        write.commit()
+        self.commit(self.bring_up_to_date(&read, changed)?)
     }
 
     /// Reads the copy back and checks its records and totals. Follows the changes meanwhile.
@@ -350,14 +361,12 @@ impl Copying<'_> {
             let began = Instant::now();
             let read = environment.read()?;
             let changed = self.recording.take_up_to(read.id())?;
-            let mut write = WriteTxn::on(Arc::clone(&self.copy))?;
             if changed.len() > LAST_ROUND_KEYS_MAX {
                 drop(writers_wait);
-                self.bring_up_to_date(&read, &mut write, changed)?;
-                write.commit()?;
+                self.commit(self.bring_up_to_date(&read, changed)?)?;
                 continue;
             }
-            self.bring_up_to_date(&read, &mut write, changed)?;
+            let write = self.bring_up_to_date(&read, changed)?;
             let totals = write.totals();
             write.commit()?;
             if read.totals()? != totals {
@@ -412,15 +421,11 @@ fn retire(generation: Arc<Generation>) -> Result<(), Error> {
     }
     // If a transaction is still open, its end closes the file.
     let Some(file) = Generation::close(generation) else { return Ok(()) };
-    let metadata = file.metadata().map_err(Error::Io)?;
     // A file that still has a name is not ours to shorten.
-    let mut bytes = if metadata.nlink() == 0 { metadata.len() } else { 0 };
-    while bytes > 0 {
-        bytes = bytes.saturating_sub(SHRINK_STEP_BYTES);
-        file.set_len(bytes).map_err(Error::Io)?;
-        std::thread::sleep(SHRINK_PAUSE);
+    if file.metadata().map_err(Error::Io)?.nlink() > 0 {
+        return Ok(());
     }
-    Ok(())
+    free_gradually(&file).map_err(Error::Io)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::limits::COPY_STEP_BYTES;
 use crate::log::log_file::remove_log;
 use crate::log::pin::Pin;
 use crate::meta_page::{META_BYTES, MetaFields};
+use crate::steady_io::write_back;
 use crc_fast::{CrcAlgorithm, Digest};
 use std::fs::File;
 use std::io;
@@ -75,7 +76,8 @@ impl Snapshot {
             if at == 0 {
                 self.write_meta_pages(piece)?;
             }
-            self.write_used_pages(&copy, piece, at, &free).map_err(heed::Error::Io)?;
+            let written = self.write_used_pages(&copy, piece, at, &free);
+            written.and_then(|()| write_back(&copy, at..at + count as u64)).map_err(heed::Error::Io)?;
             digest.update(piece);
             at += count as u64;
             if !proceed(count as u64) {

@@ -7,6 +7,7 @@
 //! ```
 
 use crate::backup::error::{BackupError, Context as _};
+use cairn_lmdb::write_back;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -37,9 +38,31 @@ pub(super) struct PackWriter {
     folder: PathBuf,
     path: PathBuf,
     number: u32,
-    file: BufWriter<File>,
+    file: BufWriter<SteadyFile>,
     pub(super) bytes: u64,
     blobs: Vec<Blob>,
+}
+
+/// A file that is written back as it grows. The service may share its device, and must not wait for the flush of a whole pack.
+struct SteadyFile {
+    file: File,
+    written: u64,
+}
+
+impl io::Write for SteadyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        let begin = self.written;
+        self.written += count as u64;
+        if count > 0 {
+            write_back(&self.file, begin..self.written)?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// A finished pack.
@@ -65,7 +88,7 @@ impl PackWriter {
     pub(super) fn create(folder: &Path, number: u32) -> Result<Self, BackupError> {
         let path = pack_path(folder, number);
         let file = File::create(&path).doing("creating", &path)?;
-        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, SteadyFile { file, written: 0 });
         Ok(Self { folder: folder.to_owned(), path, number, file, bytes: 0, blobs: Vec::new() })
     }
 
@@ -93,7 +116,7 @@ impl PackWriter {
 
     /// Makes the pack durable, then writes its index.
     pub(super) fn finish(mut self) -> Result<Finished, BackupError> {
-        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).doing("flushing", &self.path)?;
+        self.file.flush().and_then(|()| self.file.get_ref().file.sync_all()).doing("flushing", &self.path)?;
         let mut index = MAGIC.to_vec();
         for blob in &self.blobs {
             index.extend_from_slice(&blob.id);

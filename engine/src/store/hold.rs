@@ -26,7 +26,7 @@ use crate::store::Store;
 use crate::store::bucket_catalog::CatalogCommand;
 use crate::store::compaction::{OtherEnvironment, rest};
 use crate::store::hold_copy::{
-    CopiedFile, HoldFile, backup_folder, copy_small_file, crc64_text, remove_folder,
+    CopiedFile, HoldFile, backup_folder, copy_small_file, crc64_text, remove_folder, remove_folder_gradually,
 };
 use crate::store::hold_status::{HoldState, HoldStatus};
 use crate::store::runtime::spawn_background;
@@ -183,7 +183,9 @@ impl Store {
             while slice.space.allocator.release_held() > 0 {}
             slice.space.wake_maintainer();
         }
-        if let Err(error) = remove_folder(&backup_folder(self.disk.path())) {
+        if let Err(error) = remove_folder_gradually(&backup_folder(self.disk.path()))
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
             tracing::warn!(target: "service::engine", %error, "the metadata of a backup could not be removed: the next start does it");
         }
     }

@@ -9,6 +9,7 @@
 
 use crate::error::{OpenContext as _, OpenError};
 use crate::format::superblock::{self, StoreId};
+use cairn_lmdb::free_gradually;
 use cairn_model::Timestamp;
 use cairn_model::calendar::{SECONDS_PER_DAY, date_of_days};
 use serde::{Deserialize, Serialize};
@@ -164,6 +165,26 @@ fn time_text(time: Timestamp) -> String {
 /// Returns the form of a CRC in the description.
 pub(super) fn crc64_text(crc64: u64) -> String {
     format!("{crc64:016x}")
+}
+
+/// Removes a folder with everything in it, while the store is in use: large files are freed step by step.
+pub(super) fn remove_folder_gradually(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+        if kind.is_dir() {
+            remove_folder_gradually(&path)?;
+            continue;
+        }
+        if kind.is_file() {
+            let file = File::options().write(true).open(&path)?;
+            // A file with another name is somebody's copy.
+            if file.metadata()?.nlink() == 1 {
+                free_gradually(&file)?;
+            }
+        }
+        std::fs::remove_file(&path)?;
+    }
+    std::fs::remove_dir(folder)
 }
 
 /// Removes a folder with everything in it. It may be missing.

@@ -5,7 +5,8 @@
 
 use crate::current::Current;
 use crate::error::Error;
-use crate::log::commit_log::{CommitLog, Step, begin_write_back};
+use crate::log::commit_log::{CommitLog, Step};
+use crate::steady_io::begin_write_back;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -17,7 +17,6 @@ use crate::meta_page::MetaFields;
 use crate::totals::Totals;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -531,11 +530,4 @@ impl CommitLog {
         }
         self.continue_with(saved, copy, checkpoint);
     }
-}
-
-/// Hands the dirty pages of a file to the device, without waiting for them.
-pub(crate) fn begin_write_back(data: &File) {
-    #[expect(unsafe_code, reason = "the standard library has no such function")]
-    // SAFETY: it takes a descriptor that is open, and no pointer. A failure shows at the next flush.
-    let _ = unsafe { libc::sync_file_range(data.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }

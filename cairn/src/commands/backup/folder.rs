@@ -23,6 +23,9 @@ use crate::quantity::{Duration, Whole, counted};
 use crate::terminal;
 use crate::terminal::plain;
 
+/// Niceness of a copy.
+const NICENESS: i32 = 10;
+
 command! {
     /// Back up a running store into a folder. Only what earlier backups in the folder do not have is copied. Run this on the host
     /// of the server, as its user; the folder may be on any file system.
@@ -98,6 +101,8 @@ impl To {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
         let stop = stop_flag()?;
+        // On the same processors the service has priority. If that fails, the copy has normal priority.
+        let _ = rustix::process::nice(NICENESS);
         let hold = Hold::begin(&client, self.timeout)?;
         let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
         let store_id = held
