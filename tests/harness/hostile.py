@@ -32,6 +32,8 @@ DRIP_SECONDS = 1.0
 # Connections opened in one step before the existing ones are served.
 OPENED_AT_ONCE = 200
 FILES_MIN = 24_000
+# Connections of the other clients.
+LOAD_CONNECTIONS = 8
 # An attack whose connections are closed by the server counts as established after this many times its connections.
 TURNED_AWAY_TIMES = 5
 # The other clients' load fills the cache. A small cache is full before the measurement begins.
@@ -242,7 +244,8 @@ class Served:
 def start_load(store: Cairn, *extent: str) -> subprocess.Popen:
     """Starts the other clients' reads, uploads, deletes and lists, which are verified byte by byte."""
     return cairn_load.spawn(
-        store, "mixed", "--bucket", BUCKET, "--keys", "400", "--size", "4KiB:60,64KiB:40", "--connections", "8",
+        store, "mixed", "--bucket", BUCKET, "--keys", "400", "--size", "4KiB:60,64KiB:40",
+        "--connections", str(LOAD_CONNECTIONS),
         *extent, "--timeout", "30s", "--verify", "--json",
     )
 
@@ -336,7 +339,7 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
     else:
         # The attack occupies all connection slots, but connections that were open before it stay open.
         load = start_load(store, *window(seconds, 3))
-        wait_for_load(store)
+        wait_connected(load)
         crowd.start()
     attacked = served(load)
     if quiet_requests and attack.lets_in and not attacked.requests and not attacked.errors:
@@ -347,9 +350,14 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
     return Result(attack, quiet, attacked, crowd.opened, crowd.closed_by_server, memory)
 
 
-def wait_for_load(store: Cairn) -> None:
-    """Waits until the load has written its first object."""
-    until(lambda: store.s3.list(BUCKET, prefix="load/", max_keys=1).keys, "the load did not begin")
+def wait_connected(load: subprocess.Popen) -> None:
+    """Waits until the load has opened all of its connections."""
+    files = Path(f"/proc/{load.pid}/fd")
+
+    def sockets() -> int:
+        return sum(str(file.readlink()).startswith("socket:") for file in files.iterdir())
+
+    until(lambda: sockets() >= LOAD_CONNECTIONS, "the load did not open its connections")
 
 
 def wait_served(store: Cairn, seconds: float = 30.0) -> None:
