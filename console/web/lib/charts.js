@@ -1,7 +1,7 @@
 // Line charts of figures over time: steps, because each figure is that of an interval. Missing intervals are gaps.
 
 import { h, svg } from "./dom.js";
-import { currentLanguage, DAY, t } from "./text.js";
+import { currentLanguage, DAY, exactDate, t } from "./text.js";
 
 const WIDTH = 600;
 const HEIGHT = 120;
@@ -147,4 +147,34 @@ export function chart({ title, lines, text, times, seconds, begin, end, control 
     ),
   );
   return { element, plot, showAt };
+}
+
+/**
+ * Shows the values of one moment in all charts of the same times: that of the pointer, or of the arrow keys, which is said
+ * in `said`, too.
+ */
+export function followPointer(made, { times, begin, end }, said) {
+  let at = times.length;
+  const showAll = (index) => {
+    const texts = made.map(({ showAt }) => showAt(index));
+    return index === undefined ? "" : `${exactDate(new Date(times[index]).toISOString())}: ${texts.join(", ")}`;
+  };
+  for (const { plot } of made) {
+    plot.addEventListener("pointermove", (event) => {
+      const { left, width } = plot.getBoundingClientRect();
+      const time = begin + ((event.clientX - left) / width) * (end - begin);
+      // The interval that ends next.
+      at = times.findIndex((one) => one >= time);
+      showAll(at < 0 ? undefined : at);
+    });
+    plot.addEventListener("pointerleave", () => showAll());
+    plot.addEventListener("blur", () => showAll());
+    plot.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step || times.length === 0) return;
+      event.preventDefault();
+      at = Math.max(0, Math.min(times.length - 1, at + step));
+      said.textContent = showAll(at);
+    });
+  }
 }

@@ -1,7 +1,7 @@
 // Requests and latency over the last hour, day or month: charts, and the same figures as a table.
 
 import { api } from "./api.js";
-import { chart, duration, perSecond } from "./charts.js";
+import { chart, duration, followPointer, perSecond } from "./charts.js";
 import { fill, h } from "./dom.js";
 import { exactDate, size, t } from "./text.js";
 import { errorBox, select, table } from "./ui.js";
@@ -58,35 +58,8 @@ function charts(found, said, period) {
       lines: [line("p50", "blue", of.p50), line("p99", "fourth", of.p99, true)],
     }),
   ];
-  follow(made, times, shared.begin, end, said);
+  followPointer(made, shared, said);
   return made.map(({ element }) => element);
-}
-
-// One moment in all charts: that of the pointer, or of the arrow keys.
-function follow(made, times, begin, end, said) {
-  let at = times.length;
-  const showAll = (index) => {
-    const texts = made.map(({ showAt }) => showAt(index));
-    return index === undefined ? "" : `${exactDate(new Date(times[index]).toISOString())}: ${texts.join(", ")}`;
-  };
-  for (const { plot } of made) {
-    plot.addEventListener("pointermove", (event) => {
-      const { left, width } = plot.getBoundingClientRect();
-      const time = begin + ((event.clientX - left) / width) * (end - begin);
-      // The interval that ends next.
-      at = times.findIndex((one) => one >= time);
-      showAll(at < 0 ? undefined : at);
-    });
-    plot.addEventListener("pointerleave", () => showAll());
-    plot.addEventListener("blur", () => showAll());
-    plot.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || times.length === 0) return;
-      event.preventDefault();
-      at = Math.max(0, Math.min(times.length - 1, at + step));
-      said.textContent = showAll(at);
-    });
-  }
 }
 
 function rowsOf(found) {

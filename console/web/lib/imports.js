@@ -1,7 +1,7 @@
 // What the server knows of imports: runs with what has come in them, and the reports that it has signed.
 
 import { api } from "./api.js";
-import { chart } from "./charts.js";
+import { chart, followPointer } from "./charts.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
 import { mayAdminister } from "./session.js";
@@ -30,15 +30,17 @@ const figure = (number, text, kind = "") =>
 function rateChart({ interval_seconds: length, until, bytes }) {
   const end = Date.parse(until);
   const begin = end - bytes.length * length * 1000;
-  return chart({
+  const times = bytes.map((_, index) => begin + (index + 1) * length * 1000);
+  const shared = { times, seconds: bytes.map(() => length), begin, end };
+  const made = chart({
+    ...shared,
     title: t("Rate"),
     lines: [{ name: t("copied"), kind: "first", isArea: true, values: bytes.map((sum) => sum / length) }],
     text: (value) => `${size(value)}/s`,
-    times: bytes.map((_, index) => begin + (index + 1) * length * 1000),
-    seconds: bytes.map(() => length),
-    begin,
-    end,
-  }).element;
+  });
+  const said = h("p", { class: "hidden", role: "status" });
+  followPointer([made], shared, said);
+  return [made.element, said];
 }
 
 function stateTag(run) {

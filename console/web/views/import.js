@@ -328,7 +328,7 @@ export async function show(view, { parameters }) {
     const made = state.step === "copy" ? runsCard(found, before, again) : reportCards(found);
     before = { at: Date.now(), imports: found.imports };
     clearTimeout(timer);
-    timer = setTimeout(() => (document.hidden ? later() : again()), POLL);
+    timer = setTimeout(next, POLL);
     return made;
   };
   // The focus stays on the button of a run.
@@ -336,6 +336,12 @@ export async function show(view, { parameters }) {
     const { run } = document.activeElement?.dataset ?? {};
     await loadInto(target, read);
     if (run && document.activeElement === document.body) target.querySelector(`[data-run="${run}"]`)?.focus();
+  };
+  // A chart that somebody reads does not change.
+  const next = () => {
+    if (document.hidden) later();
+    else if (target.querySelector(".chart svg:is(:hover, :focus)")) timer = setTimeout(next, POLL);
+    else again();
   };
   // A hidden page asks for nothing.
   const later = () => document.addEventListener("visibilitychange", () => isOver || again(), { once: true });

@@ -87,6 +87,13 @@ def test_a_run_is_paused_and_resumed(page: Page, console_store: Cairn, bucket: s
     page.wait(f"async () => !{row}?.innerText.includes('Paused')")
     assert state() is None
     page.wait("async () => /H/.test(document.querySelector('.chart svg[role=img] .line')?.getAttribute('d')) && new Set(document.querySelector('.chart svg[role=img] .line').getAttribute('d').match(/V[0-9.]+/g)).size > 1")
+    # The values of one moment are said. A chart that somebody reads stays; afterwards the view goes on.
+    page.run("async () => { const chart = document.querySelector('.chart svg[role=img]'); chart.dataset.read = ''; chart.focus(); }")
+    page.press("Left")
+    said = page.wait("async () => document.querySelector('main .stack [role=status]')?.textContent", what="the values of a moment")
+    assert "copied " in said and said.endswith("/s"), said
+    page.run("async () => document.activeElement.blur()")
+    page.wait("async () => document.querySelector('.chart svg[role=img]:not([data-read])')", what="the next chart")
     assert page.violations() == []
 
 
