@@ -16,6 +16,7 @@ use crate::archives::Archives;
 use crate::error::AdminError;
 use crate::health::Readiness;
 use crate::import_runs::ImportRuns;
+use crate::import_turns::ImportTurns;
 use crate::metrics::MetricSources;
 use crate::verification::Verifications;
 use crate::waits::Waits;
@@ -62,6 +63,8 @@ pub struct OpenStore {
     pub sharing: Arc<Links>,
     /// Answers visitors of shares.
     pub links: Rc<PublicLinks>,
+    /// The turns of imports.
+    pub import_turns: ImportTurns,
 }
 
 /// The state and the services that the management plane of one executor uses.

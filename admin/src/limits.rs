@@ -68,8 +68,8 @@ pub(crate) const IMPORT_RUNS_MAX: usize = 1000;
 pub(crate) const IMPORT_RUNS_SHOWN: usize = 100;
 /// Most versions of a batch of imports.
 pub(crate) const IMPORT_BATCH_VERSIONS_MAX: usize = 64;
-/// Most versions of a batch that are committed at the same time. Writes of others wait for the commits that they are in.
-pub(crate) const IMPORT_COMMIT_VERSIONS_MAX: usize = 4;
+/// Most versions of batches that an executor commits at the same time. Writes of others wait for the commits that they are in.
+pub(crate) const IMPORT_COMMIT_VERSIONS_MAX: usize = 16;
 /// Largest batch of imports, in bytes. Hashing it takes less than a millisecond.
 pub(crate) const IMPORT_BATCH_BYTES_MAX: usize = 512 << 10;
 /// Intervals of which the bytes that came in imports are kept, and the length of each: the last ten minutes.

@@ -109,9 +109,11 @@ begin() {
     local name=$2 round=$3
     case $1 in
         lifecycle)
+            # Before the objects: an index of objects that exist is made slowly in a busy store.
+            manage "$name" bucket create due >/dev/null 2>&1 || true
+            manage "$name" lifecycle create due --prefix "$round-" --expire-days 1 >/dev/null
             "$LOAD" prepare --endpoint "${ENDPOINT[$name]}" --bucket due --keys "$DUE" --size 1KiB --prefix "$round-" \
                 --fail-on-error >/dev/null || note "$name, round $round: not all objects that become due were put"
-            manage "$name" lifecycle create due --prefix "$round-" --expire-days 1 >/dev/null
             ;;
         compact) repeat "$name" storage compact ;;
         hold) repeat "$name" backup run -- sleep 1 ;;

@@ -199,3 +199,21 @@ pub(super) fn remove_folder(folder: &Path) -> Result<(), OpenError> {
 pub(crate) fn backup_folder(data_dir: &Path) -> PathBuf {
     data_dir.join(BACKUP_FOLDER)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::remove_folder_gradually;
+
+    #[test]
+    fn what_somebody_has_linked_stays_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (copy, linked) = (folder.path().join("backup"), folder.path().join("linked"));
+        std::fs::create_dir_all(copy.join("slices/00")).expect("made");
+        std::fs::write(copy.join("slices/00/data.mdb"), b"kept").expect("written");
+        std::fs::write(copy.join("hold.json"), b"{}").expect("written");
+        std::fs::hard_link(copy.join("slices/00/data.mdb"), &linked).expect("linked");
+        remove_folder_gradually(&copy).expect("removed");
+        assert!(!copy.exists());
+        assert_eq!(std::fs::read(&linked).expect("reads"), b"kept");
+    }
+}

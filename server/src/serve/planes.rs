@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
-    AdminContext, AdminService, Archives, Capabilities, ImportRuns, ManagementCredentials, MetricSources,
-    OpenStore, PersonSignIns, S3Endpoint, SessionOptions, Sessions, SettingValues, SubsystemProbes,
-    Verifications, Waits,
+    AdminContext, AdminService, Archives, Capabilities, ImportRuns, ImportTurns, ManagementCredentials,
+    MetricSources, OpenStore, PersonSignIns, S3Endpoint, SessionOptions, Sessions, SettingValues,
+    SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
 use cairn_engine::{Engine, Store};
@@ -212,7 +212,7 @@ pub(crate) async fn serve(
 fn open_store(engine: Rc<Engine>, subsystems: &Subsystems) -> OpenStore {
     let Subsystems { audit, directory, webhooks, sharing, .. } = subsystems.clone();
     let links = PublicLinks::new(Arc::clone(&sharing), Rc::clone(&engine), Arc::clone(&audit));
-    OpenStore { engine, directory, audit, webhooks, sharing, links }
+    OpenStore { engine, directory, audit, webhooks, sharing, links, import_turns: ImportTurns::default() }
 }
 
 fn data_service(open: OpenStore, bound: SocketAddr, shared: &Shared) -> Rc<S3Service> {
