@@ -102,17 +102,19 @@ export function runsCard({ imports, since, rate: recent }, before, changed) {
             name: t("State"),
             cell: (run) => [stateTag(run), " ", pauseButton(run, changed)],
           },
-          { name: t("Copied"), align: "end", cell: (run) => sizeCell(run.bytes) },
-          { name: t("Versions"), align: "end", label: t("versions"), cell: (run) => count(run.versions) },
           {
-            name: t("On average"),
+            name: t("Copied"),
             align: "end",
-            from: "wide",
             cell: (run) => {
               const { whole } = ratesOf(run, before);
-              return whole === null ? "–" : `${size(whole)}/s`;
+              return [
+                sizeCell(run.bytes),
+                whole !== null &&
+                  h("div", { class: "muted small" }, t("{rate} on average", { rate: `${size(whole)}/s` })),
+              ];
             },
           },
+          { name: t("Versions"), align: "end", label: t("versions"), cell: (run) => count(run.versions) },
           {
             name: t("Began"),
             kind: "quiet",
