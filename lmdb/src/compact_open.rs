@@ -32,10 +32,11 @@ use crate::limits::{
     LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
 };
 use crate::record;
-use crate::steady_io::{free_gradually, write_back_all};
+use crate::steady_io::{continue_write_back, free_gradually};
 use crate::table::Table;
 use crate::totals::Totals;
 use crate::txn::{Place, ReadTxn, WriteTxn};
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -201,8 +202,8 @@ impl Environment {
         drop(self.write()?);
         let progress = CopyProgress { expected_bytes, ..CopyProgress::default() };
         let cursor = Cursor { table: Table(1), last: None, tables: tables.len() };
-        let mut copying =
-            Copying { environment: self, copy: Arc::new(copy), recording, cursor, progress, options };
+        let (copy, waited) = (Arc::new(copy), Cell::default());
+        let mut copying = Copying { environment: self, copy, recording, cursor, progress, waited, options };
         while !copying.cursor.is_at_end() {
             copying.step()?;
         }
@@ -241,6 +242,8 @@ struct Copying<'c> {
     recording: Recording<'c>,
     cursor: Cursor,
     progress: CopyProgress,
+    /// Time for which the current step has waited for the device.
+    waited: Cell<Duration>,
     options: &'c OpenCompactOptions<'c>,
 }
 
@@ -278,17 +281,21 @@ impl Copying<'_> {
         self.proceed(began)
     }
 
-    /// Reports the progress since `began`, and checks whether the compaction should end.
+    /// Reports the progress since `began`, and checks whether the compaction should end. Waiting for the device is no work: if
+    /// the caller rested for it, a busy environment would change faster than the copy can follow.
     fn proceed(&mut self, began: Instant) -> Result<(), Error> {
-        self.progress.step = began.elapsed();
+        self.progress.step = began.elapsed().saturating_sub(self.waited.take());
         if (self.options.proceed)(self.progress) { Ok(()) } else { Err(Error::Cancelled) }
     }
 
-    /// Commits to the copy, and waits until the device has written that: what is handed to it at once delays the commits of
-    /// others.
+    /// Commits to the copy, and hands that to the device when it has written the commit before: what is handed to it at once
+    /// delays the commits of others.
     fn commit(&self, write: WriteTxn<'_>) -> Result<(), Error> {
         write.commit()?;
-        write_back_all(&self.copy.data).map_err(|error| heed::Error::Io(error).into())
+        let began = Instant::now();
+        continue_write_back(&self.copy.data).map_err(heed::Error::Io)?;
+        self.waited.set(self.waited.get() + began.elapsed());
+        Ok(())
     }
 
     /// Copies the present values of changed keys, as far as they were copied before. Returns the last transaction, which is not

@@ -25,7 +25,6 @@ mod meta_page;
 mod readers;
 mod reading_threads;
 mod record;
-mod steady_io;
 mod table;
 mod totals;
 
@@ -33,6 +32,7 @@ mod changed_keys;
 mod data_file;
 mod generation;
 mod iterators;
+mod steady_io;
 
 mod current;
 mod free_pages;

@@ -13,13 +13,14 @@ pub(crate) fn begin_write_back(file: &File) {
     let _ = sync_file_range(file, 0..0, libc::SYNC_FILE_RANGE_WRITE);
 }
 
-/// Hands the dirty pages of a file to the device, and waits until all of them are written. They are durable after the next flush.
+/// Waits until those pages of a file are written that were handed to the device before, then hands the other dirty pages to it.
+/// So the device has those of one call at a time.
 ///
 /// # Errors
 /// Those of writing. The next flush does not report them again.
-pub(crate) fn write_back_all(file: &File) -> io::Result<()> {
-    let wait = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    sync_file_range(file, 0..0, libc::SYNC_FILE_RANGE_WRITE | wait)
+pub(crate) fn continue_write_back(file: &File) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
+    or_flush(file, sync_file_range(file, 0..0, flags))
 }
 
 /// Hands the dirty pages of a range to the device, and waits until they are written. They are durable after the next flush.
@@ -31,7 +32,16 @@ pub(crate) fn write_back_all(file: &File) -> io::Result<()> {
 /// If the range is empty.
 pub fn write_back(file: &File, range: Range<u64>) -> io::Result<()> {
     assert!(!range.is_empty(), "an empty range would mean the whole file");
-    sync_file_range(file, range, libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER)
+    let flags = libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    or_flush(file, sync_file_range(file, range, flags))
+}
+
+/// Flushes the file where a sandbox has no `sync_file_range`.
+fn or_flush(file: &File, written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => file.sync_data(),
+        written => written,
+    }
 }
 
 /// An empty range means the whole file.
@@ -57,4 +67,30 @@ pub fn free_gradually(file: &File) -> io::Result<()> {
         std::thread::sleep(SHRINK_PAUSE);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_file_is_written_back_and_freed() {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&[7; 3 << 20]).expect("written");
+        write_back(&file, 1 << 20..2 << 20).expect("written back");
+        continue_write_back(&file).expect("written back");
+        free_gradually(&file).expect("freed");
+        assert_eq!(file.metadata().expect("there").len(), 0);
+    }
+
+    #[test]
+    fn a_sandbox_without_the_system_call_costs_a_flush() {
+        let file = tempfile::tempfile().expect("a file");
+        for missing in [libc::ENOSYS, libc::EPERM] {
+            or_flush(&file, Err(io::Error::from_raw_os_error(missing))).expect("flushed");
+        }
+        let failed = or_flush(&file, Err(io::Error::from_raw_os_error(libc::EIO)));
+        assert_eq!(failed.expect_err("a failure of the device").raw_os_error(), Some(libc::EIO));
+    }
 }

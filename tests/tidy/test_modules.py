@@ -16,6 +16,7 @@ LAYERS: dict[str, list[set[str]]] = {
             "bucket_name", "calendar", "client_network", "etag", "glob", "highest_time", "integers", "ip_network", "metrics", "object_key", "text_search", "time",
             "time_id", "version_id", "xml_char",
         },
+        {"iso8601"},
     ],
     "http1": [
         {"chunked", "date", "percent", "syntax"},
@@ -25,7 +26,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "lmdb": [
         {"error", "folder", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
-        {"changed_keys", "data_file", "generation", "iterators", "totals"},
+        {"changed_keys", "data_file", "generation", "iterators", "steady_io", "totals"},
         {"current", "free_pages", "lookups", "page_cache"},
         {"log"},
         {"environment"},
@@ -115,7 +116,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "admin": [
         {"error", "health", "limits", "operation"},
         {"import_rate"},
-        {"archives", "import_runs", "metrics", "reply", "request", "verification", "waits"},
+        {"archives", "import_runs", "import_turns", "metrics", "reply", "request", "verification", "waits"},
         {"access"},
         {"context"},
         {"call"},

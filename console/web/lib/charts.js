@@ -150,8 +150,8 @@ export function chart({ title, lines, text, times, seconds, begin, end, control 
 }
 
 /**
- * Shows the values of one moment in all charts of the same times: that of the pointer, or of the arrow keys, which is said
- * in `said`, too.
+ * Shows the values of one moment in all charts of the same times: that of the pointer, or of the arrow keys, which is
+ * said in `said`, too.
  */
 export function followPointer(made, { times, begin, end }, said) {
   let at = times.length;
