@@ -1,28 +1,95 @@
-//! Turns of the imports that bring many small versions, so that writes of clients wait for few of them.
+//! Turns of imports on an executor.
+//!
+//! Versions that are imported and writes of clients share commits. With turns, these have few imported versions.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use glommio::sync::{Permit, Semaphore};
+use futures_channel::oneshot;
 
 use crate::error::AdminError;
 
 /// The turns of one executor: one part of a batch is committed at a time, and the others wait in the order in which they came.
-/// Clones share them.
-#[derive(Clone, Debug)]
-pub struct ImportTurns(Rc<Semaphore>);
+/// Their number is that of the connections at most. Clones share the turns.
+#[derive(Clone, Debug, Default)]
+pub struct ImportTurns(Rc<RefCell<State>>);
 
-impl Default for ImportTurns {
-    fn default() -> Self {
-        Self(Rc::new(Semaphore::new(1)))
+#[derive(Debug, Default)]
+struct State {
+    is_taken: bool,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+}
+
+/// A turn. The next one begins when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn(Rc<RefCell<State>>);
+
+impl ImportTurns {
+    /// Waits for a turn.
+    ///
+    /// # Errors
+    /// `INTERNAL_ERROR` never, as long as the turns exist.
+    pub(crate) async fn next(&self) -> Result<Turn, AdminError> {
+        let (hand_over, turn) = oneshot::channel();
+        {
+            let mut state = self.0.borrow_mut();
+            if !state.is_taken {
+                state.is_taken = true;
+                return Ok(Turn(Rc::clone(&self.0)));
+            }
+            state.waiting.push_back(hand_over);
+        }
+        turn.await.map_err(|_| AdminError::Internal)
     }
 }
 
-impl ImportTurns {
-    /// Waits for a turn, which lasts until it is dropped.
-    ///
-    /// # Errors
-    /// `INTERNAL_ERROR` if there are no turns any more; they end with the executor.
-    pub(crate) async fn next(&self) -> Result<Permit<'_>, AdminError> {
-        self.0.acquire_permit(1).await.map_err(|_| AdminError::Internal)
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.0.borrow_mut();
+        loop {
+            match state.waiting.pop_front() {
+                // Its request was given up.
+                Some(next) if next.is_canceled() => {}
+                Some(next) => {
+                    drop(state);
+                    // A turn that nobody takes any more is dropped with the channel, and passes on.
+                    let _ = next.send(Self(Rc::clone(&self.0)));
+                    return;
+                }
+                None => {
+                    state.is_taken = false;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ImportTurns;
+    use futures_lite::future::{block_on, poll_once};
+
+    #[test]
+    fn turns_are_in_order_and_survive_requests_that_are_given_up() {
+        block_on(async {
+            let turns = ImportTurns::default();
+            let first = turns.next().await.expect("a turn");
+            let (mut given_up, mut second) = (Box::pin(turns.next()), Box::pin(turns.next()));
+            let (mut too_late, mut third) = (Box::pin(turns.next()), Box::pin(turns.next()));
+            for waiting in [&mut given_up, &mut second, &mut too_late, &mut third] {
+                assert!(poll_once(waiting).await.is_none(), "the first one has the turn");
+            }
+            drop(given_up);
+            drop(first);
+            let second = second.await.expect("a turn");
+            assert!(poll_once(&mut third).await.is_none(), "the second one has the turn");
+            drop(second);
+            // It has got the turn, and goes before it looks.
+            drop(too_late);
+            drop(third.await.expect("a turn"));
+            drop(turns.next().await.expect("a turn"));
+        });
     }
 }
