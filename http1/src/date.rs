@@ -1,12 +1,13 @@
-//! Formats and parses dates: the three forms of HTTP (RFC 9110 section 5.6.7), ISO 8601 and RFC 3339.
+//! Dates of HTTP and RFC 3339.
+//!
+//! HTTP has three forms (RFC 9110 section 5.6.7): all are parsed, the first one is formatted.
 //!
 //! All times are in UTC. Nothing here reads a clock.
 
 use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, date_of_days, days_of_date};
+use cairn_model::iso8601::{SECONDS_MAX, put_clock, put_digits};
 use cairn_model::usize_of;
 
-/// The last second of a year with four digits: 9999-12-31T23:59:59Z. Later times are formatted as this one.
-const SECONDS_MAX: u64 = 253_402_300_799;
 /// Two-digit years below this mean 20xx. RFC 9110 asks for "not more than 50 years in the future". A fixed pivot keeps
 /// the function pure, and the form has been obsolete since 1995.
 const CENTURY_PIVOT: i64 = 70;
@@ -56,20 +57,6 @@ pub fn http_date(seconds: u64) -> HttpDate {
     put_digits(&mut text[12..16], year);
     put_clock(&mut text[17..25], seconds % SECONDS_PER_DAY);
     HttpDate(text)
-}
-
-/// Formats `milliseconds` since the Unix epoch as ISO 8601 with milliseconds and `Z`: `2026-11-21T05:00:00.000Z`.
-#[must_use]
-pub fn iso8601_millis(milliseconds: u64) -> String {
-    let seconds = (milliseconds / 1000).min(SECONDS_MAX);
-    let (year, month, day) = date_of_days(seconds / SECONDS_PER_DAY);
-    let mut text = *b"1970-01-01T00:00:00.000Z";
-    put_digits(&mut text[0..4], year);
-    put_digits(&mut text[5..7], month);
-    put_digits(&mut text[8..10], day);
-    put_clock(&mut text[11..19], seconds % SECONDS_PER_DAY);
-    put_digits(&mut text[20..23], milliseconds % 1000);
-    text.iter().copied().map(char::from).collect()
 }
 
 /// Parses an HTTP date in any of its three forms. Returns seconds since the Unix epoch, negative before it, or `None`
@@ -182,23 +169,10 @@ fn seconds_of((year, month, day): (i64, i64, i64), clock: i64) -> Option<i64> {
     Some(days_of_date(year, month, day)? * SECONDS_PER_DAY.cast_signed() + clock)
 }
 
-fn put_clock(out: &mut [u8], second_of_day: u64) {
-    put_digits(&mut out[0..2], second_of_day / 3600);
-    put_digits(&mut out[3..5], second_of_day / 60 % 60);
-    put_digits(&mut out[6..8], second_of_day % 60);
-}
-
-/// Writes the last `out.len()` decimal digits of `number`.
-fn put_digits(out: &mut [u8], mut number: u64) {
-    for digit in out.iter_mut().rev() {
-        *digit = b'0' + u8::try_from(number % 10).expect("a decimal digit is below 10");
-        number /= 10;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_model::iso8601::iso8601_millis;
     use proptest::prelude::*;
 
     #[test]
@@ -237,12 +211,6 @@ mod tests {
         ] {
             assert_eq!(parse_http_date(text.as_bytes()), None, "{text}");
         }
-    }
-
-    #[test]
-    fn iso_8601_has_milliseconds_and_z() {
-        assert_eq!(iso8601_millis(784_111_777_007), "1994-11-06T08:49:37.007Z");
-        assert_eq!(iso8601_millis(0), "1970-01-01T00:00:00.000Z");
     }
 
     #[test]
@@ -285,11 +253,6 @@ mod tests {
         #[test]
         fn a_formatted_date_parses_to_itself(seconds in 0..=SECONDS_MAX) {
             prop_assert_eq!(parse_http_date(http_date(seconds).as_bytes()), i64::try_from(seconds).ok());
-        }
-
-        #[test]
-        fn iso_dates_sort_by_time(one in 0..=SECONDS_MAX * 1000, two in 0..=SECONDS_MAX * 1000) {
-            prop_assert_eq!(one.cmp(&two), iso8601_millis(one).cmp(&iso8601_millis(two)));
         }
 
         #[test]

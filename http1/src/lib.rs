@@ -18,11 +18,12 @@ pub mod range;
 pub mod response;
 mod syntax;
 
+pub use cairn_model::iso8601::iso8601_millis;
 pub use chunked::{ChunkedDecoder, ChunkedError};
 pub use conditional::{
     Comparison, Conditions, Validators, Verdict, entity_tag_matches, entity_tags, if_range_matches,
 };
-pub use date::{HttpDate, http_date, iso8601_millis, parse_http_date, parse_rfc3339_millis};
+pub use date::{HttpDate, http_date, parse_http_date, parse_rfc3339_millis};
 pub use disposition::{attachment, file_name, inline};
 pub use forwarded::{ForwardedHeader, forwarded_addresses};
 pub use head::{BodyFraming, HeadError, HeadLimits, HeadParser, RequestHead, parse_head};

@@ -12,6 +12,7 @@ mod glob;
 mod highest_time;
 mod integers;
 mod ip_network;
+pub mod iso8601;
 mod metrics;
 mod object_key;
 mod text_search;

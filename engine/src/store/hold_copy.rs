@@ -11,7 +11,7 @@ use crate::error::{OpenContext as _, OpenError};
 use crate::format::superblock::{self, StoreId};
 use cairn_lmdb::free_gradually;
 use cairn_model::Timestamp;
-use cairn_model::calendar::{SECONDS_PER_DAY, date_of_days};
+use cairn_model::iso8601::iso8601_millis;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Write as _;
@@ -71,7 +71,7 @@ impl HoldFile {
             id: id.to_owned(),
             store_id: store.to_hex(),
             format_version,
-            held_at: time_text(held_at),
+            held_at: iso8601_millis(held_at.0),
             superblock_inode: superblock_inode(data_dir)?,
             files,
         })
@@ -151,15 +151,6 @@ fn crc64_of(mut file: File) -> std::io::Result<(u64, String)> {
     let mut crc = Crc(crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme), 0);
     std::io::copy(&mut file, &mut crc)?;
     Ok((crc.1, crc64_text(crc.0.finalize())))
-}
-
-/// Returns a time as RFC 3339 in milliseconds.
-fn time_text(time: Timestamp) -> String {
-    let seconds = time.0 / 1000;
-    let (year, month, day) = date_of_days(seconds / SECONDS_PER_DAY);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let millisecond = time.0 % 1000;
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
 }
 
 /// Returns the form of a CRC in the description.

@@ -1,9 +1,8 @@
-//! Parses and formats the dates of signed requests and of error bodies.
+//! Parses the dates of signed requests.
 //!
 //! All dates are in UTC, from 1970 to 9999, without leap seconds. Dates that do not exist are refused.
 
-use cairn_model::Timestamp;
-use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, date_of_days, days_of_date};
+use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, days_of_date};
 
 /// The time of a request: `YYYYMMDDTHHMMSSZ`, as in the string to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +63,6 @@ impl AmzDate {
     }
 }
 
-/// Formats a time like `2013-05-24T00:00:00Z`, the format of S3 error bodies.
-pub(super) fn iso8601(time: Timestamp) -> String {
-    let (year, month, day) = date_of_days(time.seconds() / SECONDS_PER_DAY);
-    let second = time.seconds() % SECONDS_PER_DAY;
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
 /// Parses decimal digits, without a sign.
 fn number(digits: &[u8]) -> Option<i64> {
     digits
@@ -82,6 +73,7 @@ fn number(digits: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_model::iso8601::iso8601_seconds;
 
     #[test]
     fn both_formats_give_the_same_date() {
@@ -92,14 +84,13 @@ mod tests {
         assert_eq!(AmzDate::parse_date_header(b"20130524T010203Z"), Some(basic));
         assert_eq!(basic.seconds, 1_369_357_323);
         assert_eq!((basic.text(), basic.day()), ("20130524T010203Z", "20130524"));
-        assert_eq!(iso8601(Timestamp(1_369_357_323_999)), "2013-05-24T01:02:03Z");
     }
 
     #[test]
     fn dates_of_four_centuries_round_trip() {
         let mut seconds = 0;
         while seconds < SECONDS_PER_DAY * 366 * 400 {
-            let text: String = iso8601(Timestamp(seconds * 1000)).replace(['-', ':'], "");
+            let text: String = iso8601_seconds(seconds).replace(['-', ':'], "");
             assert_eq!(
                 AmzDate::parse_basic(text.as_bytes()).map(|date| date.seconds),
                 Some(seconds),

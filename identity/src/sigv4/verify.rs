@@ -6,7 +6,7 @@
 
 use super::canonical::{CanonicalQuery, write_canonical_request};
 use super::claim::Claim;
-use super::date::{AmzDate, iso8601};
+use super::date::AmzDate;
 use super::error::{AuthError, MalformedReason, SignatureMismatch, UnsupportedSigning};
 use super::header::AuthHeaders;
 use super::key::{KeyName, SigningKey, SigningKeyCache};
@@ -20,6 +20,7 @@ use crate::credential::{Credential, Credentials, Principal, Usability};
 use crate::request::{Authentication, PayloadDigest, SignatureKind, SignedRequest};
 use crate::throttle::{FailedCredential, RootAttempts};
 use cairn_model::Timestamp;
+use cairn_model::iso8601::iso8601_seconds;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fmt;
@@ -370,23 +371,27 @@ fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
     if now.seconds().abs_diff(date.seconds) <= REQUEST_TIME_SKEW_SECONDS_MAX {
         return Ok(());
     }
-    Err(AuthError::RequestTimeTooSkewed { request_time: date.text().to_owned(), server_time: iso8601(now) })
+    Err(AuthError::RequestTimeTooSkewed {
+        request_time: date.text().to_owned(),
+        server_time: iso8601_seconds(now.seconds()),
+    })
 }
 
 /// Checks the lifetime of a presigned URL. Its date may be in the future by as much as clocks may differ.
 pub(super) fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
-    let text = |seconds| iso8601(Timestamp(seconds * 1000));
+    let text = |seconds| iso8601_seconds(seconds);
     match lifetime_fault(date.seconds, lifetime_seconds, now) {
         None => Ok(()),
-        Some(LifetimeFault::NotYetValid) => {
-            Err(AuthError::NotYetValid { valid_from: text(date.seconds), server_time: iso8601(now) })
-        }
+        Some(LifetimeFault::NotYetValid) => Err(AuthError::NotYetValid {
+            valid_from: text(date.seconds),
+            server_time: iso8601_seconds(now.seconds()),
+        }),
         Some(LifetimeFault::Expired) => {
             let expired_at = text(date.seconds + lifetime_seconds);
             Err(AuthError::Expired {
                 lifetime_seconds: Some(lifetime_seconds),
                 expired_at,
-                server_time: iso8601(now),
+                server_time: iso8601_seconds(now.seconds()),
             })
         }
     }

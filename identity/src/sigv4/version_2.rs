@@ -6,7 +6,6 @@
 //! subresources, but neither the host nor other parameters: requests with parameters that it does not cover are refused.
 
 use super::canonical::CanonicalQuery;
-use super::date::iso8601;
 use super::error::{AuthError, SignatureMismatch};
 use super::header::AuthHeaders;
 use super::payload::{AcceptedBodies, Payload};
@@ -18,6 +17,7 @@ use crate::throttle::RootAttempts;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_model::Timestamp;
+use cairn_model::iso8601::iso8601_seconds;
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use std::collections::BTreeMap;
@@ -198,8 +198,12 @@ impl<C: Credentials> Authenticator<C> {
             .flatten()
             .ok_or_else(|| AuthError::ExpiryInvalid { value: presigned.expires.clone() })?;
         if now.seconds() > expires {
-            let expired_at = iso8601(Timestamp(expires.saturating_mul(1000)));
-            return Err(AuthError::Expired { lifetime_seconds: None, expired_at, server_time: iso8601(now) });
+            let expired_at = iso8601_seconds(expires);
+            return Err(AuthError::Expired {
+                lifetime_seconds: None,
+                expired_at,
+                server_time: iso8601_seconds(now.seconds()),
+            });
         }
         let signed = Signed {
             access_key: &presigned.access_key,
