@@ -8,10 +8,8 @@ use std::rc::Rc;
 
 use futures_channel::oneshot;
 
-use crate::error::AdminError;
-
 /// The turns of one executor: one part of a batch is committed at a time, and the others wait in the order in which they came.
-/// Their number is that of the connections at most. Clones share the turns.
+/// At most as many wait as there are connections. Clones share the turns.
 #[derive(Clone, Debug, Default)]
 pub struct ImportTurns(Rc<RefCell<State>>);
 
@@ -27,20 +25,17 @@ pub(crate) struct Turn(Rc<RefCell<State>>);
 
 impl ImportTurns {
     /// Waits for a turn.
-    ///
-    /// # Errors
-    /// `INTERNAL_ERROR` never, as long as the turns exist.
-    pub(crate) async fn next(&self) -> Result<Turn, AdminError> {
+    pub(crate) async fn next(&self) -> Turn {
         let (hand_over, turn) = oneshot::channel();
         {
             let mut state = self.0.borrow_mut();
             if !state.is_taken {
                 state.is_taken = true;
-                return Ok(Turn(Rc::clone(&self.0)));
+                return Turn(Rc::clone(&self.0));
             }
             state.waiting.push_back(hand_over);
         }
-        turn.await.map_err(|_| AdminError::Internal)
+        turn.await.expect("who has the turn hands it over")
     }
 }
 
@@ -75,7 +70,7 @@ mod tests {
     fn turns_are_in_order_and_survive_requests_that_are_given_up() {
         block_on(async {
             let turns = ImportTurns::default();
-            let first = turns.next().await.expect("a turn");
+            let first = turns.next().await;
             let (mut given_up, mut second) = (Box::pin(turns.next()), Box::pin(turns.next()));
             let (mut too_late, mut third) = (Box::pin(turns.next()), Box::pin(turns.next()));
             for waiting in [&mut given_up, &mut second, &mut too_late, &mut third] {
@@ -83,13 +78,13 @@ mod tests {
             }
             drop(given_up);
             drop(first);
-            let second = second.await.expect("a turn");
+            let second = second.await;
             assert!(poll_once(&mut third).await.is_none(), "the second one has the turn");
             drop(second);
             // It has got the turn, and goes before it looks.
             drop(too_late);
-            drop(third.await.expect("a turn"));
-            drop(turns.next().await.expect("a turn"));
+            drop(third.await);
+            drop(turns.next().await);
         });
     }
 }

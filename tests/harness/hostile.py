@@ -352,12 +352,15 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
 
 def wait_connected(load: subprocess.Popen) -> None:
     """Waits until the load has opened all of its connections."""
+
+    def is_socket(file: Path) -> bool:
+        try:
+            return str(file.readlink()).startswith("socket:")
+        except FileNotFoundError:
+            return False  # It was closed meanwhile.
+
     files = Path(f"/proc/{load.pid}/fd")
-
-    def sockets() -> int:
-        return sum(str(file.readlink()).startswith("socket:") for file in files.iterdir())
-
-    until(lambda: sockets() >= LOAD_CONNECTIONS, "the load did not open its connections")
+    until(lambda: sum(map(is_socket, files.iterdir())) >= LOAD_CONNECTIONS, "the load did not open its connections")
 
 
 def wait_served(store: Cairn, seconds: float = 30.0) -> None:
