@@ -109,8 +109,7 @@ export function runsCard({ imports, since, rate: recent }, before, changed) {
               const { whole } = ratesOf(run, before);
               return [
                 sizeCell(run.bytes),
-                whole !== null &&
-                  h("div", { class: "muted small" }, t("{rate} on average", { rate: `${size(whole)}/s` })),
+                whole !== null && h("div", { class: "muted small", title: t("On average") }, `${size(whole)}/s`),
               ];
             },
           },

@@ -66,6 +66,24 @@ def test_runs_go_on_while_they_are_watched(page: Page, console_store: Cairn, buc
     assert page.violations() == []
 
 
+def test_table_of_runs_needs_no_scrollbar(page: Page, console_store: Cairn, bucket: str):
+    """With an average, which a run has after a second, on the usual widths of screens."""
+    run = expect(console_store.admin.post(f"/buckets/{bucket}/imports", {"source": SOURCE}), 201)["import_id"]
+    page.go("import", step="copy", **{"from": SOURCE})
+    average = "async () => document.querySelector('main td div[title=\"On average\"]')?.textContent"
+
+    def has_average() -> bool:
+        version(console_store, bucket, run, "a", b"x" * 90_000)
+        return bool(page.run(average))
+
+    until(has_average, "a rate")
+    for width in (1440, 1280, 1024, 390):
+        page.resize(width, 900)
+        wide = page.run("async () => [...document.querySelectorAll('main .table')].filter((one) => one.scrollWidth > one.clientWidth).length")
+        assert wide == 0, f"{width} pixels"
+    page.resize()
+
+
 def test_a_run_is_paused_and_resumed(page: Page, console_store: Cairn, bucket: str):
     """By a button in its row, which keeps the focus. The chart has the bytes that came in the last minutes."""
     run = expect(console_store.admin.post(f"/buckets/{bucket}/imports", {"source": SOURCE}), 201)["import_id"]
