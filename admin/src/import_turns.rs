@@ -1,6 +1,7 @@
-//! Turns of imports on an executor.
+//! A queue for batches of imports.
 //!
-//! Versions that are imported and writes of clients share commits. With turns, these have few imported versions.
+//! Imported versions share commits with the writes of clients, which wait for the whole commit. So few versions are imported
+//! at a time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -35,7 +36,7 @@ impl ImportTurns {
             }
             state.waiting.push_back(hand_over);
         }
-        turn.await.expect("who has the turn hands it over")
+        turn.await.expect("the holder of the turn passes it on")
     }
 }
 
@@ -48,7 +49,7 @@ impl Drop for Turn {
                 Some(next) if next.is_canceled() => {}
                 Some(next) => {
                     drop(state);
-                    // A turn that nobody takes any more is dropped with the channel, and passes on.
+                    // If the receiver is dropped, so is the turn in the channel, which then passes to the next one.
                     let _ = next.send(Self(Rc::clone(&self.0)));
                     return;
                 }
@@ -81,7 +82,7 @@ mod tests {
             let second = second.await;
             assert!(poll_once(&mut third).await.is_none(), "the second one has the turn");
             drop(second);
-            // It has got the turn, and goes before it looks.
+            // The turn was passed to this request, which is dropped before it is polled.
             drop(too_late);
             drop(third.await);
             drop(turns.next().await);

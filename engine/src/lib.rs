@@ -84,6 +84,7 @@ pub use salvage::{ContentError, SalvageLoss, SalvageTarget, SalvagedVersion, Wri
 pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart};
 pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
+pub use store::background::lower_priority;
 pub use store::compact::{CompactError, compact_store};
 pub use store::compaction::OtherEnvironment;
 pub use store::compaction_status::CompactionStatus;

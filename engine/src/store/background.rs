@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const NICENESS: i32 = 10;
 
 /// Lowers the priority of the calling thread. If that fails, it works at normal priority.
-pub(crate) fn lower_priority() {
+pub fn lower_priority() {
     // On Linux this applies to the calling thread only.
     let _ = rustix::process::nice(NICENESS);
 }

@@ -26,7 +26,7 @@ use crate::store::Store;
 use crate::store::bucket_catalog::CatalogCommand;
 use crate::store::compaction::{OtherEnvironment, rest};
 use crate::store::hold_copy::{
-    CopiedFile, HoldFile, backup_folder, copy_small_file, crc64_text, remove_folder, remove_folder_gradually,
+    CopiedFile, HoldFile, backup_folder, copy_small_file, crc64_text, remove_folder_gradually,
 };
 use crate::store::hold_status::{HoldState, HoldStatus};
 use crate::store::runtime::spawn_background;
@@ -183,9 +183,7 @@ impl Store {
             while slice.space.allocator.release_held() > 0 {}
             slice.space.wake_maintainer();
         }
-        if let Err(error) = remove_folder_gradually(&backup_folder(self.disk.path()))
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
+        if let Err(error) = remove_folder_gradually(&backup_folder(self.disk.path())) {
             tracing::warn!(target: "service::engine", %error, "the metadata of a backup could not be removed: the next start does it");
         }
     }
@@ -214,7 +212,7 @@ impl Store {
         let data_dir = self.disk.path();
         let folder = backup_folder(data_dir);
         let text = |error: OpenError| error.to_string();
-        remove_folder(&folder).map_err(text)?;
+        remove_folder_gradually(&folder).map_err(text)?;
         make_folder(&folder)?;
         let snapshots = self.pin_all(others)?;
         let held_at = self.clock.now();

@@ -158,12 +158,28 @@ pub(super) fn crc64_text(crc64: u64) -> String {
     format!("{crc64:016x}")
 }
 
-/// Removes a folder with everything in it, while the store is in use: large files are freed step by step.
-pub(super) fn remove_folder_gradually(folder: &Path) -> std::io::Result<()> {
+/// Removes a folder with everything in it. It may be missing.
+pub(super) fn remove_folder(folder: &Path) -> Result<(), OpenError> {
+    unless_missing(std::fs::remove_dir_all(folder), folder)
+}
+
+/// As [`remove_folder`], while the store is in use: large files are freed step by step.
+pub(super) fn remove_folder_gradually(folder: &Path) -> Result<(), OpenError> {
+    unless_missing(remove_gradually(folder), folder)
+}
+
+fn unless_missing(removed: std::io::Result<()>, folder: &Path) -> Result<(), OpenError> {
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).doing("removing", folder),
+        _ => Ok(()),
+    }
+}
+
+fn remove_gradually(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
         if kind.is_dir() {
-            remove_folder_gradually(&path)?;
+            remove_gradually(&path)?;
             continue;
         }
         if kind.is_file() {
@@ -176,14 +192,6 @@ pub(super) fn remove_folder_gradually(folder: &Path) -> std::io::Result<()> {
         std::fs::remove_file(&path)?;
     }
     std::fs::remove_dir(folder)
-}
-
-/// Removes a folder with everything in it. It may be missing.
-pub(super) fn remove_folder(folder: &Path) -> Result<(), OpenError> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).doing("removing", folder),
-        _ => Ok(()),
-    }
 }
 
 /// Returns the folder of the copy.

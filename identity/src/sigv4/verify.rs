@@ -379,15 +379,14 @@ fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
 
 /// Checks the lifetime of a presigned URL. Its date may be in the future by as much as clocks may differ.
 pub(super) fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
-    let text = |seconds| iso8601_seconds(seconds);
     match lifetime_fault(date.seconds, lifetime_seconds, now) {
         None => Ok(()),
         Some(LifetimeFault::NotYetValid) => Err(AuthError::NotYetValid {
-            valid_from: text(date.seconds),
+            valid_from: iso8601_seconds(date.seconds),
             server_time: iso8601_seconds(now.seconds()),
         }),
         Some(LifetimeFault::Expired) => {
-            let expired_at = text(date.seconds + lifetime_seconds);
+            let expired_at = iso8601_seconds(date.seconds + lifetime_seconds);
             Err(AuthError::Expired {
                 lifetime_seconds: Some(lifetime_seconds),
                 expired_at,

@@ -9,6 +9,7 @@ use cairn_engine::backup::{
     BackupError, BackupFolder, BackupSummary, Copied, HeldFolders, Pruned, copy_into, prune, restore,
     verify_backups,
 };
+use cairn_engine::lower_priority;
 use serde_json::{Value, json};
 
 use crate::client::{Request, read};
@@ -22,9 +23,6 @@ use crate::output::table::{Columns, bytes, record, table, text};
 use crate::quantity::{Duration, Whole, counted};
 use crate::terminal;
 use crate::terminal::plain;
-
-/// Niceness of a copy.
-const NICENESS: i32 = 10;
 
 command! {
     /// Back up a running store into a folder. Only what earlier backups in the folder do not have is copied. Run this on the host
@@ -101,8 +99,8 @@ impl To {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
         let stop = stop_flag()?;
-        // On the same processors the service has priority. If that fails, the copy has normal priority.
-        let _ = rustix::process::nice(NICENESS);
+        // On the same processors the service has priority.
+        lower_priority();
         let hold = Hold::begin(&client, self.timeout)?;
         let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
         let store_id = held
