@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from harness.accounts import client
 from harness.cli import FAILED, NO_ANSWER, Cli
 from harness.console import create_token
 from harness.management import expect
+from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.server import BINARY, REPOSITORY, Cairn
+from harness.wait import until
 
 EXAMPLE = REPOSITORY / "docs/examples/store.toml"
 SITE_KEY, JOB_KEY = "the+secret/of=the\"site", "the-secret-of-the-job"
@@ -309,8 +312,13 @@ def test_a_failure_says_what_was_made_and_the_next_run_goes_on(applier: Applier)
     assert "2 created, 0 changed, 0 deleted" in made
 
 
-def test_a_killed_run_is_continued(applier: Applier):
-    """kill -9 in the middle, several times: each run makes what the earlier ones have not."""
+def test_a_killed_run_is_continued(make_store: Callable[..., Cairn], tmp_path: Path):
+    """kill -9 in the middle, several times: each run makes what the earlier ones have not.
+
+    The server still makes the change that a killed run has asked for. So the test waits until that connection is closed.
+    """
+    applier = Applier(make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start(), tmp_path)
+    connections = lambda: scrape(applier.store).sum("service_connections_open", plane="management")
     count = 40
     text = "".join(
         f'[[buckets]]\nname = "bucket-{number}"\nversioning = "Enabled"\nquota.objects = {number + 1}\n'
@@ -324,6 +332,7 @@ def test_a_killed_run_is_continued(applier: Applier):
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
+        until(lambda: connections() == 1, "the connection of a killed run stays open")
     applier.twice(text)
     assert len(applier.buckets) == len(applier.policies) == len(applier.accounts) == count
     assert all(account["policies"] for account in applier.accounts.values())
