@@ -38,14 +38,16 @@ pub(crate) enum MemberAccess {
     Object(Action),
     /// This action on the object of the path, which must exist: a right to write absent objects is not enough.
     Existing(Action),
+    /// That the caller has created the share of the path.
+    OwnShare,
     /// This action on an object that the path does not name. The handler asks `Call::authorize_object`.
     Upload(Action),
 }
 
 /// The only operations that are open to members, with the actions that the S3 API asks for. Every other one, and every new one,
 /// is closed to them.
-pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 23] = {
-    use MemberAccess::{Bucket, Existing, Object, OwnBuckets, Session, Upload};
+pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
+    use MemberAccess::{Bucket, Existing, Object, OwnBuckets, OwnShare, Session, Upload};
     [
         ("get_session", Session),
         ("list_console_sessions", Session),
@@ -66,6 +68,15 @@ pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 23] = {
         ("copy_object", Object(Action::GetObject)),
         ("move_object", Object(Action::GetObject)),
         ("restore_object", Object(Action::GetObject)),
+        // The policies are asked again at each use of the share.
+        ("create_share", Object(Action::GetObject)),
+        // The handler leaves out the shares of others.
+        ("list_object_shares", Object(Action::GetObject)),
+        ("get_share", OwnShare),
+        ("get_share_url", OwnShare),
+        ("update_share", OwnShare),
+        ("revoke_share", OwnShare),
+        ("delete_share", OwnShare),
         ("begin_browser_upload", Upload(Action::PutObject)),
         ("get_browser_upload", Upload(Action::GetObject)),
         ("upload_browser_part", Upload(Action::PutObject)),

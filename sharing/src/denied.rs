@@ -30,11 +30,13 @@ pub enum DeniedReason {
     Disabled,
     /// The object, its version or its bucket does not exist any more.
     ObjectMissing,
+    /// The policies of the member who created the share do not allow this visit.
+    Author,
 }
 
 impl DeniedReason {
     /// All reasons.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NotFound,
         Self::Revoked,
         Self::Expired,
@@ -47,6 +49,7 @@ impl DeniedReason {
         Self::ContentType,
         Self::Disabled,
         Self::ObjectMissing,
+        Self::Author,
     ];
 
     /// Returns the label of the reason.
@@ -65,6 +68,7 @@ impl DeniedReason {
             Self::ContentType => "content_type",
             Self::Disabled => "disabled",
             Self::ObjectMissing => "object_missing",
+            Self::Author => "author",
         }
     }
 

@@ -36,6 +36,7 @@ pub use policy::{LinkPolicy, ListenerUrl, ListenerUrls};
 pub use public::{PublicLinks, ShareService};
 pub use recordable::{HIDDEN_TOKEN, recordable_id, recordable_names};
 pub use store::{LinkFinding, LinkPage, LinkQuery};
+pub use types::author::Author;
 pub use types::embed::{Embed, EmbedChange, NewEmbed};
 pub use types::id::LinkId;
 pub use types::link::{Disposition, Link, LinkKind, LinkObject, LinkStatus, NewLink};

@@ -7,6 +7,10 @@ use std::time::Duration;
 pub const LINKS_MAX: u64 = 1_000_000;
 /// Shares of one object, and as many embeds: one response lists all of them.
 pub const LINKS_PER_OBJECT_MAX: usize = 1000;
+/// Shares up to which members can create further ones; the others are left to people with a role.
+pub(crate) const MEMBER_SHARES_MAX: u64 = LINKS_MAX / 10 * 9;
+/// The same for the shares of one object.
+pub(crate) const MEMBER_SHARES_PER_OBJECT_MAX: usize = LINKS_PER_OBJECT_MAX / 10 * 9;
 /// Longest label, in bytes.
 pub const LABEL_BYTES_MAX: usize = 256;
 /// Longest password, in bytes. Nothing limits what Argon2 accepts.

@@ -11,7 +11,8 @@ use crate::password::unlock_token::{Unlock, UnlockKey};
 use crate::policy::{LinkPolicy, LinkUrls, ListenerUrls};
 use crate::schema::SCHEMA;
 use crate::store::{
-    self, Changes, Counted, LinkFinding, LinkPage, LinkQuery, LinkRecord, LinkState, derive_unlock_key,
+    self, Changes, Counted, LinkFinding, LinkLimits, LinkPage, LinkQuery, LinkRecord, LinkState,
+    derive_unlock_key,
 };
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
@@ -154,16 +155,23 @@ impl Links {
     /// [`LinkError::Invalid`], [`LinkError::ExpirationRequired`], [`LinkError::LifetimeTooLong`],
     /// [`LinkError::TooMany`], or [`LinkError::Store`].
     pub async fn create_share(&self, new: NewShare) -> Result<(Share, CapabilityToken), LinkError> {
-        let NewShare { link, password, disposition, maximum_downloads } = new;
+        let NewShare { link, password, disposition, maximum_downloads, author } = new;
         check_label(&link.label)?;
         check_maximum(maximum_downloads)?;
         let password = match password {
             Some(password) => Some(self.hash_password(password).await?),
             None => None,
         };
+        let limits = if author.is_some() { LinkLimits::MEMBERS } else { LinkLimits::ROLES };
         self.writer
             .change(move |changes| {
-                changes.create(link, |link| Share { link, password, disposition, maximum_downloads })
+                changes.create(link, limits, |link| Share {
+                    link,
+                    password,
+                    disposition,
+                    maximum_downloads,
+                    author,
+                })
             })
             .await
     }
@@ -180,7 +188,10 @@ impl Links {
         check_label(&link.label)?;
         let allowed_origins = checked_origins(allowed_origins)?;
         self.writer
-            .change(move |changes| changes.create(link, |link| Embed { link, allowed_origins, disposition }))
+            .change(move |changes| {
+                let make = |link| Embed { link, allowed_origins, disposition };
+                changes.create(link, LinkLimits::ROLES, make)
+            })
             .await
     }
 

@@ -3,7 +3,7 @@
 use crate::support::{DAY, Fixture, NOW, embed, new_embed, new_link, new_share, object, share};
 use cairn_model::{BucketName, Timestamp};
 use cairn_sharing::{
-    Disposition, Embed, EmbedChange, LINKS_PER_OBJECT_MAX, LinkError, LinkId, LinkKind, LinkObject,
+    Author, Disposition, Embed, EmbedChange, LINKS_PER_OBJECT_MAX, LinkError, LinkId, LinkKind, LinkObject,
     LinkPolicy, LinkQuery, LinkStatus, Links, NewLink, NewShare, Share, ShareChange, WebOrigin,
 };
 use futures_lite::future::block_on;
@@ -76,6 +76,43 @@ fn revocation_is_in_force_at_once_and_permanent() {
     assert!(block_on(sharing.revoke::<Embed>(created.link.id)).unwrap().1);
     let found = sharing.find::<Embed>(&token.hash()).unwrap().unwrap();
     assert_eq!(found.status_at(sharing.now()), LinkStatus::Revoked);
+}
+
+fn member(subject: &str) -> Author {
+    Author {
+        issuer: "https://p.example".to_owned(),
+        subject: subject.to_owned(),
+        policies: vec!["reads".to_owned()],
+    }
+}
+
+#[test]
+fn the_author_of_a_share_stays() {
+    let fixture = Fixture::new();
+    let sharing = fixture.open();
+    let new = NewShare { author: Some(member("5")), ..new_share("a") };
+    let (created, token) = share(&sharing, new);
+    assert!(created.author.as_ref().is_some_and(|author| author.is_same_person(&member("5"))));
+    assert!(created.author.as_ref().is_some_and(|author| !author.is_same_person(&member("6"))));
+    let change = ShareChange { label: Some("for Ada".to_owned()), ..ShareChange::default() };
+    let changed = block_on(sharing.update_share(created.link.id, change)).unwrap();
+    assert_eq!((&changed.author, &*changed.link.label), (&created.author, "for Ada"));
+    drop(sharing);
+    let sharing = fixture.open();
+    assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(changed)));
+    assert_eq!(block_on(sharing.inspect()), Ok((4, Vec::new())));
+}
+
+#[test]
+fn members_leave_room_for_the_shares_of_others() {
+    let fixture = Fixture::new();
+    let sharing = fixture.open();
+    let create = |author| block_on(sharing.create_share(NewShare { author, ..new_share("a") }));
+    let created = (0..LINKS_PER_OBJECT_MAX).take_while(|_| create(Some(member("5"))).is_ok()).count();
+    assert_eq!(created, LINKS_PER_OBJECT_MAX / 10 * 9);
+    let refused = create(Some(member("6"))).map(drop).unwrap_err();
+    assert!(matches!(refused, LinkError::TooMany { max, .. } if max == created as u64), "{refused}");
+    assert!(create(None).is_ok());
 }
 
 #[test]

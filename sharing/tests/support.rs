@@ -79,6 +79,7 @@ pub(crate) fn new_share(key: &str) -> NewShare {
         password: None,
         disposition: Disposition::Inline,
         maximum_downloads: None,
+        author: None,
     }
 }
 

@@ -32,6 +32,8 @@ PEOPLE = {
     "eve": {"preferred_username": "eve", "groups": ["Cairn-Admins", "cairn-admins "]},
     "max": {"preferred_username": "max"},
     "mia": {"preferred_username": "mia", "groups": ["everybody", "team"]},
+    # Somebody else, who is called mia, too.
+    "another-mia": {"preferred_username": "mia", "groups": ["team"]},
     "ben": {"preferred_username": "ben", "groups": ["team", "auditors"]},
     "pia": {"preferred_username": "pia", "groups": ["letters"]},
     "leo": {"preferred_username": "leo", "groups": ["letters", "lost"]},

@@ -9,6 +9,7 @@ use cairn_http1::query_pairs;
 use cairn_identity::Standing;
 use cairn_identity::policy::{Action, Decision, Permission, Resource, Rights};
 use cairn_model::{BucketName, ObjectKey};
+use cairn_sharing::{Author, LinkId, LinkKind, Share};
 
 use super::Call;
 use crate::error::AdminError;
@@ -56,6 +57,7 @@ impl Call<'_, '_> {
         match access {
             MemberAccess::Session => Ok(()),
             MemberAccess::OwnBuckets | MemberAccess::Upload(_) => self.member_rights().map(drop),
+            MemberAccess::OwnShare => self.require_own_share(),
             MemberAccess::Bucket(action) => self.authorize_bucket(action, &self.bucket_name()?),
             MemberAccess::Object(action) => {
                 self.authorize_object(action, &self.bucket_name()?, &self.key()?).map(|_| ())
@@ -65,6 +67,29 @@ impl Call<'_, '_> {
                 self.require(action, Resource::Object(bucket.as_str(), key.as_str()))
             }
         }
+    }
+
+    /// Returns the member who makes this request, as the author of shares; `None` if the caller has a role.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` if it is not known who the member is.
+    pub(crate) fn author(&self) -> Result<Option<Author>, AdminError> {
+        let Some(caller) = self.caller else { return Ok(None) };
+        let Standing::Member(policies) = &caller.standing else { return Ok(None) };
+        let (Some(subject), Some(provider)) = (&caller.subject, &self.context.sign_ins) else {
+            return Err(AdminError::Forbidden);
+        };
+        let issuer = provider.sign_ins.settings().issuer.clone();
+        Ok(Some(Author { issuer, subject: (**subject).to_owned(), policies: policies.to_vec() }))
+    }
+
+    /// Checks that the member has created the share of the path. Those of others do not exist for it.
+    fn require_own_share(&self) -> Result<(), AdminError> {
+        const UNKNOWN: AdminError = AdminError::LinkNotFound(LinkKind::Share);
+        let id = LinkId::parse(&self.segment("id")?).ok_or(UNKNOWN)?;
+        let share: Option<Share> = self.context.open()?.sharing.get(id)?;
+        let author = share.and_then(|share| share.author).zip(self.author()?);
+        author.filter(|(author, member)| author.is_same_person(member)).map(drop).ok_or(UNKNOWN)
     }
 
     fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {

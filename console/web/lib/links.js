@@ -3,7 +3,7 @@
 import { api, bucketPath, encodeKey } from "./api.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
-import { mayStore } from "./session.js";
+import { isMember, mayWrite } from "./session.js";
 import { count, DAY, date, plural, t } from "./text.js";
 import {
   acting,
@@ -95,6 +95,7 @@ export async function createShares(bucket, keys) {
       field(t("Password"), password, t("Optional. Send it another way than the link.")),
       field(t("Expires"), expires),
       field(t("Downloads allowed"), maximum, t("Optional. The link stops working afterwards.")),
+      isMember() && h("p", { class: "muted" }, t("It works for as long as you may read the object.")),
     ],
     submit: async () => {
       // After a failure, those that were made are not made again.
@@ -251,7 +252,7 @@ export function linkTable(rows, changed, withObject = true) {
         head: h("span", { class: "hidden" }, t("Actions")),
         align: "end",
         cell: (row) =>
-          mayStore() &&
+          mayWrite() &&
           h(
             "div",
             { class: "row-actions" },

@@ -161,9 +161,14 @@ export async function show(view, { parts: [bucket, key], parameters }) {
     loadInto(linksPlace, async () => {
       const [{ shares }, { embeds }] = await Promise.all([
         api.get(bucketPath(bucket, "object-shares", encodeKey(key))),
-        api.get(bucketPath(bucket, "object-embeds", encodeKey(key))),
+        hasRole ? api.get(bucketPath(bucket, "object-embeds", encodeKey(key))) : { embeds: [] },
       ]);
-      if (shares.length + embeds.length === 0) return h("p", { class: "muted none" }, t("This object is not shared."));
+      if (shares.length + embeds.length === 0)
+        return h(
+          "p",
+          { class: "muted none" },
+          hasRole ? t("This object is not shared.") : t("You have not shared this object."),
+        );
       return linkTable(
         [...shares.map((row) => ({ ...row, kind: "share" })), ...embeds.map((row) => ({ ...row, kind: "embed" }))],
         drawLinks,
@@ -213,9 +218,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       note: record ? size(record.size) : "",
       actions: record &&
         mayWrite() && [
-          !isPast &&
-            hasRole &&
-            button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
+          !isPast && button([icon("link"), t("Share")], async () => (await createShare(bucket, key)) && drawLinks()),
           !isPast && button([icon("arrow"), t("Move")], () => copyObject(bucket, key, true)),
           link([icon("download"), t("Download")], contentPath(bucket, key, then), {
             class: "button main",
@@ -243,9 +246,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
             number,
             mayChange: mayChange && hasRole,
           }),
-          !isPast &&
-            hasRole &&
-            h("section", { class: "card narrow" }, h("header", null, h("h2", null, t("Links"))), linksPlace),
+          !isPast && h("section", { class: "card narrow" }, h("header", null, h("h2", null, t("Links"))), linksPlace),
         ),
     ),
     hasRole &&
@@ -257,7 +258,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
         ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
       ),
   );
-  if (!isPast && record && hasRole) drawLinks();
+  if (!isPast && record) drawLinks();
   if (!at && versions.length > 0) fill(life, await lifeCard(bucket, key, info, versions));
   if (compared.every(Boolean))
     await loadInto(comparing, () => comparisonCard(bucket, key, compared, compared.map(nameOf)));

@@ -211,7 +211,12 @@ pub(crate) async fn serve(
 /// Returns what is open on this executor.
 fn open_store(engine: Rc<Engine>, subsystems: &Subsystems) -> OpenStore {
     let Subsystems { audit, directory, webhooks, sharing, .. } = subsystems.clone();
-    let links = PublicLinks::new(Arc::clone(&sharing), Rc::clone(&engine), Arc::clone(&audit));
+    let links = PublicLinks::new(
+        Arc::clone(&sharing),
+        Rc::clone(&engine),
+        Arc::clone(&audit),
+        Arc::clone(&directory),
+    );
     OpenStore { engine, directory, audit, webhooks, sharing, links, import_turns: ImportTurns::default() }
 }
 

@@ -2,8 +2,12 @@
 
 use crate::links::Links;
 use crate::types::link::LinkObject;
+use crate::types::share::Share;
 use cairn_engine::{Bucket, Engine, EngineError};
+use cairn_identity::directory::Directory;
+use cairn_identity::policy::{Action, Resource};
 use cairn_observe::AuditLog;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,13 +16,30 @@ pub struct PublicLinks {
     pub(super) links: Arc<Links>,
     pub(super) engine: Rc<Engine>,
     pub(super) audit: Arc<AuditLog>,
+    /// Has the policies of members.
+    directory: Arc<Directory>,
 }
 
 impl PublicLinks {
     /// Returns what answers visitors on this executor.
     #[must_use]
-    pub fn new(links: Arc<Links>, engine: Rc<Engine>, audit: Arc<AuditLog>) -> Rc<Self> {
-        Rc::new(Self { links, engine, audit })
+    pub fn new(
+        links: Arc<Links>,
+        engine: Rc<Engine>,
+        audit: Arc<AuditLog>,
+        directory: Arc<Directory>,
+    ) -> Rc<Self> {
+        Rc::new(Self { links, engine, audit, directory })
+    }
+
+    /// Returns whether the policies of the share's author allow that this client reads the object. A share without an author
+    /// needs none. If a policy is missing, it may be one that denies, so nothing is allowed.
+    pub(super) fn author_allows(&self, share: &Share, client: IpAddr) -> bool {
+        let Some(author) = &share.author else { return true };
+        let object = &share.link.object;
+        let resource = Resource::Object(object.bucket.as_str(), object.key.as_str());
+        let rights = self.directory.rights_of_named(&author.policies);
+        rights.is_ok_and(|rights| rights.decide(Action::GetObject, resource, Some(client)).is_allowed())
     }
 
     /// Returns the bucket of a link's object.

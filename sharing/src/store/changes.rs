@@ -4,7 +4,7 @@ use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};
 use super::state::LinkState;
 use crate::error::LinkError;
-use crate::limits::{LINKS_MAX, LINKS_PER_OBJECT_MAX};
+use crate::limits::{LINKS_MAX, LINKS_PER_OBJECT_MAX, MEMBER_SHARES_MAX, MEMBER_SHARES_PER_OBJECT_MAX};
 use crate::types::id::LinkId;
 use crate::types::link::{Link, LinkKind, LinkStatus, NewLink};
 use crate::types::share::Share;
@@ -13,6 +13,21 @@ use cairn_model::time_id;
 use cairn_tables::{Space, StoreFailure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// How many links there may be for another one to be created.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LinkLimits {
+    links: u64,
+    per_object: usize,
+}
+
+impl LinkLimits {
+    /// Those of people with a role.
+    pub(crate) const ROLES: Self = Self { links: LINKS_MAX, per_object: LINKS_PER_OBJECT_MAX };
+    /// Those of members.
+    pub(crate) const MEMBERS: Self =
+        Self { links: MEMBER_SHARES_MAX, per_object: MEMBER_SHARES_PER_OBJECT_MAX };
+}
 
 /// Makes changes. Only the writer has one.
 pub(crate) struct Changes {
@@ -42,18 +57,19 @@ impl Changes {
     pub(crate) fn create<T: LinkRecord>(
         &self,
         new: NewLink,
+        limits: LinkLimits,
         make: impl FnOnce(Link) -> T,
     ) -> Result<(T, CapabilityToken), LinkError> {
         let shared = &self.shared;
         let now = shared.now();
         shared.policy.check_expiry(now, new.expires_at, now)?;
-        if shared.count(T::KIND) >= LINKS_MAX {
+        if shared.count(T::KIND) >= limits.links {
             let what = if T::KIND == LinkKind::Share { "shares" } else { "embeds" };
-            return Err(LinkError::TooMany { what, max: LINKS_MAX });
+            return Err(LinkError::TooMany { what, max: limits.links });
         }
-        if shared.ids_of_object(T::KIND, &new.object)?.len() >= LINKS_PER_OBJECT_MAX {
+        if shared.ids_of_object(T::KIND, &new.object)?.len() >= limits.per_object {
             let what = if T::KIND == LinkKind::Share { "shares of an object" } else { "embeds of an object" };
-            return Err(LinkError::TooMany { what, max: cairn_model::u64_of(LINKS_PER_OBJECT_MAX) });
+            return Err(LinkError::TooMany { what, max: cairn_model::u64_of(limits.per_object) });
         }
         let id = LinkId(time_id::random(now)?);
         let NewLink { object, label, created_by, expires_at } = new;
@@ -193,7 +209,8 @@ impl Changes {
         let Link { id, object, .. } = link.link();
         let space = if write == Write::Insert { Space::Addition } else { Space::Change };
         store.tables.write(space, |txn| {
-            LinkStore::put(txn, tables.links, &id.0, &record::encode(link, token))?;
+            let (version, body) = record::encode(link, token);
+            txn.put(tables.links, &id.0, version, &body, &[])?;
             if write == Write::Insert {
                 LinkStore::put(txn, store.tokens, &token.hash.0, &record::token_body(T::KIND, *id))?;
                 LinkStore::put(txn, tables.by_object, &record::object_key(object, *id), &[])?;

@@ -181,6 +181,7 @@ impl Snapshot<'_> {
 mod tests {
     use super::*;
     use crate::policy::LinkPolicy;
+    use crate::store::{Changes, LinkLimits};
     use crate::types::link::{Disposition, LinkObject, NewLink};
     use cairn_model::{BucketName, ObjectKey, SystemClock};
     use futures_lite::future::block_on;
@@ -209,8 +210,10 @@ mod tests {
                 password: None,
                 disposition: Disposition::Inline,
                 maximum_downloads: None,
+                author: None,
             };
-            block_on(writer.change(move |changes| changes.create(new_link(), make))).expect("created")
+            let create = move |changes: &mut Changes| changes.create(new_link(), LinkLimits::ROLES, make);
+            block_on(writer.change(create)).expect("created")
         };
         let findings = || {
             let (_, findings) = shared.inspect(&|| true).expect("inspected");

@@ -13,7 +13,7 @@ mod state;
 mod usage;
 mod writer;
 
-pub(crate) use changes::{Changes, Counted};
+pub(crate) use changes::{Changes, Counted, LinkLimits};
 pub use inspect::LinkFinding;
 pub use pages::{LinkPage, LinkQuery};
 pub(crate) use record::LinkRecord;

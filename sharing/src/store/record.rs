@@ -1,7 +1,7 @@
 //! Records of links on disk.
 //!
-//! Each kind has four tables, named `share_…` and `embed_…`. All records have version 1. Numbers in keys are big-endian, numbers
-//! in bodies little-endian.
+//! Each kind has four tables, named `share_…` and `embed_…`. Records have version 1, apart from shares of members. Numbers in keys
+//! are big-endian, numbers in bodies little-endian.
 //! ```text
 //! tokens       SHA-256 of the token (32)                              kind (1: share, 2: embed), link id (16)
 //! …_links      link id (16)                                           JSON, see below
@@ -17,7 +17,11 @@
 //! ```
 //! An embed has `"allowed_origins":["https://…"]` instead of `password` and `maximum_downloads`. `seal.rs` describes sealed
 //! tokens, `types/password.rs` the password.
+//!
+//! A share of a member has version 2, and at its end `"author":{"issuer":"https://…","subject":"…","policies":["…"]}`. Programs
+//! that would not ask the policies cannot read it, so they refuse its visitors.
 
+use crate::types::author::Author;
 use crate::types::embed::Embed;
 use crate::types::id::{ID_BYTES, LinkId};
 use crate::types::link::{Disposition, Link, LinkKind, LinkObject, LinkStatus};
@@ -30,8 +34,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 
-/// The version of all records in this folder.
+/// The version of all records in this folder that have no other one.
 pub(super) const RECORD_VERSION: u8 = 1;
+/// The version of shares with an author.
+const AUTHORED_VERSION: u8 = 2;
 /// Bytes of the hash of a key in an index.
 const KEY_HASH_BYTES: usize = 16;
 
@@ -93,6 +99,8 @@ struct Body<'b> {
     disposition: Cow<'b, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     maximum_downloads: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<Author>,
 }
 
 /// The members that not every kind has.
@@ -104,6 +112,8 @@ pub struct OwnMembers {
     password: Option<Option<StoredPassword>>,
     /// Shares.
     maximum_downloads: Option<Option<u64>>,
+    /// Shares of members.
+    author: Option<Author>,
 }
 
 impl LinkRecord for Share {
@@ -127,6 +137,7 @@ impl LinkRecord for Share {
             allowed_origins: None,
             password: Some(self.password.as_ref().map(PasswordVerifier::to_stored)),
             maximum_downloads: Some(self.maximum_downloads),
+            author: self.author.clone(),
         }
     }
 
@@ -136,7 +147,7 @@ impl LinkRecord for Share {
             None => None,
         };
         let maximum_downloads = own.maximum_downloads.flatten();
-        Some(Self { link, password, disposition: own.disposition, maximum_downloads })
+        Some(Self { link, password, disposition: own.disposition, maximum_downloads, author: own.author })
     }
 }
 
@@ -161,19 +172,20 @@ impl LinkRecord for Embed {
             allowed_origins: Some(self.allowed_origins.iter().map(ToString::to_string).collect()),
             password: None,
             maximum_downloads: None,
+            author: None,
         }
     }
 
     fn from_parts(link: Link, own: OwnMembers) -> Option<Self> {
-        let origins = own.allowed_origins?;
+        let origins = own.allowed_origins.filter(|_| own.author.is_none())?;
         let origins = origins.iter().map(|origin| WebOrigin::parse(origin).ok());
         let allowed_origins = origins.collect::<Option<Vec<_>>>()?;
         (!allowed_origins.is_empty()).then_some(Self { link, allowed_origins, disposition: own.disposition })
     }
 }
 
-/// Returns the body of a link.
-pub(super) fn encode<T: LinkRecord>(record: &T, token: &StoredToken) -> Vec<u8> {
+/// Returns the version and the body of a link.
+pub(super) fn encode<T: LinkRecord>(record: &T, token: &StoredToken) -> (u8, Vec<u8>) {
     let (link, own) = (record.link(), record.own());
     let body = Body {
         bucket: link.object.bucket.as_str().into(),
@@ -191,16 +203,21 @@ pub(super) fn encode<T: LinkRecord>(record: &T, token: &StoredToken) -> Vec<u8> 
         password: own.password,
         disposition: own.disposition.name().into(),
         maximum_downloads: own.maximum_downloads,
+        author: own.author,
     };
-    serde_json::to_vec(&body).expect("texts and numbers can be serialized")
+    let version = if body.author.is_some() { AUTHORED_VERSION } else { RECORD_VERSION };
+    (version, serde_json::to_vec(&body).expect("texts and numbers can be serialized"))
 }
 
 /// Reads the body of a link, without its downloads. Returns `None` if it has an unknown form.
 pub(super) fn decode<T: LinkRecord>(id: LinkId, version: u8, body: &[u8]) -> Option<(T, StoredToken)> {
-    if version != RECORD_VERSION {
+    if !matches!(version, RECORD_VERSION | AUTHORED_VERSION) {
         return None;
     }
     let body: Body<'_> = serde_json::from_slice(body).ok()?;
+    if body.author.is_some() != (version == AUTHORED_VERSION) {
+        return None;
+    }
     let mut hash = TokenHash([0; 32]);
     hex::decode_to_slice(body.token_hash.as_bytes(), &mut hash.0).ok()?;
     let token = StoredToken { hash, sealed: hex::decode(body.sealed_token.as_bytes()).ok()? };
@@ -230,6 +247,7 @@ pub(super) fn decode<T: LinkRecord>(id: LinkId, version: u8, body: &[u8]) -> Opt
         allowed_origins: body.allowed_origins,
         password: body.password,
         maximum_downloads: body.maximum_downloads,
+        author: body.author,
     };
     Some((T::from_parts(link, own)?, token))
 }
@@ -241,8 +259,8 @@ pub(crate) fn check_fuzzed(kind: u8, version: u8, body: &[u8]) {
     fn check<T: LinkRecord + PartialEq + std::fmt::Debug>(version: u8, body: &[u8]) {
         let id = LinkId([1; ID_BYTES]);
         let Some((link, token)) = decode::<T>(id, version, body) else { return };
-        let written = encode(&link, &token);
-        assert_eq!(decode::<T>(id, RECORD_VERSION, &written), Some((link, token)));
+        let (version, written) = encode(&link, &token);
+        assert_eq!(decode::<T>(id, version, &written), Some((link, token)));
     }
     match kind % 4 {
         0 => check::<Share>(version, body),
@@ -356,17 +374,28 @@ mod tests {
         assert_eq!((read.link.object.key.as_str(), read.maximum_downloads), ("k/é", Some(3)));
         assert_eq!(read.link.object.version, Some(VersionName::Null));
         assert_eq!(token.sealed, [1, 2]);
-        assert_eq!(String::from_utf8(encode(&read, &token)).expect("UTF-8"), share);
+        assert_eq!(encode(&read, &token), (1, share.clone().into_bytes()));
+
+        let author = r#""author":{"issuer":"https://p.example","subject":"5","policies":["reads"]}}"#;
+        let of_member = share.replace(":3}", &format!(":3,{author}"));
+        let (read, token) = decode::<Share>(ID, 2, of_member.as_bytes()).expect("reads");
+        assert_eq!(read.author.as_ref().map(|author| &*author.subject), Some("5"));
+        assert_eq!(encode(&read, &token), (2, of_member.clone().into_bytes()));
 
         let embed =
             format!(r#"{common}"allowed_origins":["https://a.example"],"disposition":"attachment"}}"#);
         let (read, token) = decode::<Embed>(ID, 1, embed.as_bytes()).expect("reads");
         assert_eq!(read.disposition, Disposition::Attachment);
-        assert_eq!(String::from_utf8(encode(&read, &token)).expect("UTF-8"), embed);
+        assert_eq!(encode(&read, &token), (1, embed.clone().into_bytes()));
 
-        for (version, text) in [(2, share.clone()), (1, share.replace("inline", "x")), (1, "{}".to_owned())] {
+        let unknown = share.replace("inline", "x");
+        for (version, text) in
+            [(3, &share), (2, &share), (1, &of_member), (1, &unknown), (1, &"{}".to_owned())]
+        {
             assert!(decode::<Share>(ID, version, text.as_bytes()).is_none(), "{text}");
         }
+        let of_member = embed.replace("nt\"}", &format!("nt\",{author}"));
+        assert!(decode::<Embed>(ID, 2, of_member.as_bytes()).is_none());
         assert!(decode::<Embed>(ID, 1, share.as_bytes()).is_none());
     }
 

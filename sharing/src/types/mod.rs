@@ -1,5 +1,6 @@
 //! Links, their ids, tokens and passwords, web origins and media types. Nothing here reads or writes.
 
+pub(crate) mod author;
 pub(crate) mod embed;
 pub(crate) mod id;
 pub(crate) mod link;

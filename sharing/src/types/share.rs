@@ -1,5 +1,6 @@
 //! Shares: links for people.
 
+use crate::types::author::Author;
 use crate::types::link::{Disposition, Link, LinkStatus, NewLink};
 use crate::types::password::PasswordVerifier;
 use cairn_model::Timestamp;
@@ -16,6 +17,8 @@ pub struct Share {
     pub disposition: Disposition,
     /// Downloads after which it is exhausted; `None`: no limit.
     pub maximum_downloads: Option<u64>,
+    /// The member whose policies decide about each use; `None` if somebody with a role has created it.
+    pub author: Option<Author>,
 }
 
 impl Share {
@@ -46,6 +49,8 @@ pub struct NewShare {
     pub disposition: Disposition,
     /// Downloads after which it is exhausted, at least 1; `None`: no limit.
     pub maximum_downloads: Option<u64>,
+    /// The member who creates it; `None`: somebody with a role.
+    pub author: Option<Author>,
 }
 
 /// A change of a share. `None` leaves a value as it is; `Some(None)` removes it.

@@ -256,7 +256,7 @@ def test_tags_and_versions_in_the_console(served: Cairn, mia: Console, run_folde
         page.load()
         page.go("object", OWN, "in/page.txt")
         page.see("the second text")
-        for closed in ("Share", "Edit", "Verify"):
+        for closed in ("Embed", "Edit", "Verify"):
             assert not page.has(closed), closed
         page.click("Add tag")
         page.fill("Name", "colour")

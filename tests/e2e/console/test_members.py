@@ -24,6 +24,7 @@ ID = "01890000-0000-7000-8000-000000000000"
 OPEN = {
     "get_session", "list_buckets", "get_bucket", "list_objects", "get_object", "download_object", "preview_object", "upload_object",
     "delete_object", "copy_object", "move_object", "set_object_tags", "list_object_versions", "delete_object_version", "restore_object",
+    "create_share", "list_object_shares", "get_share", "get_share_url", "update_share", "revoke_share", "delete_share",
 }
 TEAM_READS = [
     {"effect": "allow", "actions": ["s3:ListBucket"], "resources": [f"bucket:{OWN}"]},

@@ -59,7 +59,10 @@ pub(crate) async fn list_of_object<T: ManagedLink>(call: Call<'_, '_>) -> Result
     let sharing = Arc::clone(call.sharing()?);
     let object =
         LinkObject { bucket: bucket.name.clone(), bucket_id: bucket.id(), key: key.clone(), version: None };
-    let links = sharing.of_object::<T>(object).await?;
+    let mut links = sharing.of_object::<T>(object).await?;
+    if let Some(member) = call.author()? {
+        links.retain(|link| link.author().is_some_and(|author| author.is_same_person(&member)));
+    }
     if links.is_empty() {
         // A misspelt key is an error. An object in a damaged record has no links, too.
         let source = ObjectRef { bucket, key, version: None };

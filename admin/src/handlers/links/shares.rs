@@ -27,6 +27,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         password,
         disposition: disposition.unwrap_or(Disposition::Inline),
         maximum_downloads: request.maximum_downloads.map(checked_maximum).transpose()?,
+        author: call.author()?,
     };
     let sharing = call.sharing()?;
     let (share, token) = sharing.create_share(new).await?;

@@ -123,6 +123,8 @@ pub(crate) enum Message {
     Expired,
     /// The object does not exist any more.
     ObjectMissing,
+    /// The person who created the share may not read the object, or not from the address of the visitor.
+    Author,
     /// The service cannot answer now.
     Unavailable,
     /// The request is not one that the page makes.
@@ -138,6 +140,7 @@ impl Message {
             Some(DeniedReason::Exhausted) => Self::Exhausted,
             Some(DeniedReason::Expired) => Self::Expired,
             Some(DeniedReason::ObjectMissing) => Self::ObjectMissing,
+            Some(DeniedReason::Author) => Self::Author,
             _ if status.is_server_error() => Self::Unavailable,
             _ => Self::Unusable,
         }
@@ -184,6 +187,16 @@ impl Message {
             Self::ObjectMissing => (
                 ("File not available", "The file of this link does not exist any more."),
                 ("Datei nicht verfügbar", "Die Datei zu diesem Link gibt es nicht mehr."),
+            ),
+            Self::Author => (
+                (
+                    "Not allowed",
+                    "The person who shared this file may not show it any more, or not where you are. Ask them what has changed.",
+                ),
+                (
+                    "Nicht erlaubt",
+                    "Wer diese Datei geteilt hat, darf sie nicht mehr zeigen, oder nicht dort, wo Sie sind. Fragen Sie dort nach.",
+                ),
             ),
             Self::Unavailable => (
                 ("Not available now", "The service cannot answer at the moment. Try again in a few minutes."),

@@ -77,6 +77,9 @@ impl PublicLinks {
             LinkStatus::Exhausted if page == SharePage::Content && content::may_continue(&visit) => {}
             status => return Err(refusals::gone(status)),
         }
+        if !self.author_allows(&share, request.client) {
+            return Err(refusals::author());
+        }
         match page {
             SharePage::Descriptor => descriptor::descriptor(&visit).await,
             SharePage::Content => content::content(&visit).await,

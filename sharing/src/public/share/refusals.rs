@@ -34,6 +34,12 @@ fn object_missing() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "OBJECT_NOT_FOUND", text).because(DeniedReason::ObjectMissing)
 }
 
+/// The policies of the member who created the share do not allow this visit.
+pub(super) fn author() -> Refusal {
+    forbidden("the person who has shared this may not read it any more, or not from your address")
+        .because(DeniedReason::Author)
+}
+
 /// The password was not given.
 pub(super) fn locked() -> Refusal {
     let text = "the share has a password: POST {\"password\": \"…\"} to its URL with /unlock, and send the cookie or the header \

@@ -1,0 +1,182 @@
+"""Shares of people without a role. Each use of one asks the policies of its author, as each use of a presigned URL does."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.console import Console
+from harness.management import API, expect, expect_refusal
+from harness.members import audited, cookie_of, create_policy, denied, path_of, replace_policy, signed_in
+from harness.openid import Provider, settings
+from harness.page import Page, console_browser
+from harness.server import Cairn
+from harness.shares import Share, share_object, visitor
+
+MEMBERS = "team=team reads,letters=drop letters"
+OWN, BOX = "team-shares", "letter-shares"
+READS, DROPS = "team reads", "drop letters"
+STATEMENTS = {
+    READS: [
+        {"effect": "allow", "actions": ["s3:GetObject", "s3:ListBucket"], "resources": [f"bucket:{OWN}", f"bucket:{OWN}/*"]},
+        {"effect": "deny", "actions": ["s3:GetObject"], "resources": [f"bucket:{OWN}/secret/*"]},
+    ],
+    DROPS: [{"effect": "allow", "actions": ["s3:PutObject"], "resources": [f"bucket:{BOX}/*"]}],
+}
+NOT_ALLOWED = "the person who has shared this may not read it any more, or not from your address"
+
+
+@pytest.fixture(scope="module")
+def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterator[Cairn]:
+    """A server with members, their policies, and objects."""
+    provider, store = Provider(run_folder / "openid-shares"), make_module_store()
+    provider.consoles.append(store.console)
+    provider.start()
+    store.extra |= settings(provider.issuer, store.console, MEMBERS=MEMBERS)
+    store.start()
+    for bucket in (OWN, BOX):
+        store.s3.create_bucket(bucket)
+        for key in ("a.txt", "secret/plan"):
+            assert store.s3.put(bucket, key, b"content", headers=[("Content-Type", "text/plain")]).status == 200
+    store.policies = {name: create_policy(store, name, statements) for name, statements in STATEMENTS.items()}
+    yield store
+    provider.stop()
+
+
+@pytest.fixture(scope="module")
+def mia(served: Cairn) -> Console:
+    """A member with the right to read one bucket."""
+    return signed_in(served, "mia")
+
+
+@pytest.fixture(scope="module")
+def namesake(served: Cairn) -> Console:
+    """Another member with the same name and the same policies."""
+    return signed_in(served, "another-mia")
+
+
+def create(console: Console, bucket: str, key: str, **fields) -> Share:
+    """Creates a share as a member."""
+    return visitor(console.store, expect(console.post(path_of(bucket, key, "object-shares"), fields), 201))
+
+
+def routes(share: Share) -> list[tuple[str, str]]:
+    """Returns all routes of one share."""
+    path = f"{API}/shares/{share.id}"
+    return [("GET", path), ("GET", f"{path}/url"), ("PATCH", path), ("POST", f"{path}/revoke"), ("DELETE", path)]
+
+
+def test_a_member_shares_what_it_may_read(served: Cairn, mia: Console):
+    """With all settings, as everybody else. The record names the person."""
+    share = create(mia, OWN, "a.txt", password="open sesame", label="for Ada", maximum_downloads=3)
+    assert share.content().status_code == 401
+    assert share.unlocked("open sesame").content().content == b"content"
+    assert share.refresh()["created_by"] == "person:mia"
+    listed = expect(mia.get(path_of(OWN, "a.txt", "object-shares")), 200)["shares"]
+    assert [one["id"] for one in listed] == [share.id]
+    assert expect(mia.api(f"/shares/{share.id}"), 200)["label"] == "for Ada"
+    assert expect(mia.api(f"/shares/{share.id}/url"), 200)["url"] == share.url
+    expect(mia.request("PATCH", f"{API}/shares/{share.id}", json={"password": None}), 200)
+    assert share.content().content == b"content"
+    expect(mia.post(f"{API}/shares/{share.id}/revoke"), 200)
+    expect_refusal(share.content(), 410, "SHARE_GONE")
+    expect(mia.delete(f"{API}/shares/{share.id}"), 204)
+    assert expect(mia.get(path_of(OWN, "a.txt", "object-shares")), 200)["shares"] == []
+    made = [event["operation"] for event in audited(served, principal="person:mia", result="allowed")]
+    assert {"create_share", "get_share_url", "update_share", "revoke_share", "delete_share"} <= set(made)
+
+
+def test_what_may_not_be_read_is_not_shared(served: Cairn, mia: Console):
+    """Nothing is created, and nothing is learned about what exists."""
+    for bucket, key in ((OWN, "secret/plan"), (OWN, "secret/none"), (BOX, "a.txt"), ("no-such-bucket", "a.txt")):
+        for answer in (mia.post(path_of(bucket, key, "object-shares"), {}), mia.get(path_of(bucket, key, "object-shares"))):
+            denied(answer, "you need s3:GetObject on this object")
+    pia = signed_in(served, "pia")
+    denied(pia.post(path_of(BOX, "a.txt", "object-shares"), {}), "you need s3:GetObject on this object, and no policy allows it")
+    expect_refusal(mia.post(path_of(OWN, "none", "object-shares"), {}), 404, "OBJECT_NOT_FOUND")
+    assert expect(served.admin.get("/shares", params={"bucket": BOX}), 200)["shares"] == []
+
+
+def test_shares_of_others_do_not_exist(served: Cairn, mia: Console, namesake: Console):
+    """Neither those of people with a role nor those of a person with the same name."""
+    own, of_namesake, of_admin = create(mia, OWN, "a.txt"), create(namesake, OWN, "a.txt"), share_object(served, OWN, "a.txt")
+    assert of_namesake.refresh()["created_by"] == own.refresh()["created_by"]
+    listed = expect(mia.get(path_of(OWN, "a.txt", "object-shares")), 200)["shares"]
+    assert [one["id"] for one in listed] == [own.id]
+    for foreign in (of_namesake, of_admin):
+        for method, path in routes(foreign):
+            expect_refusal(mia.request(method, path, json={}), 404, "SHARE_NOT_FOUND")
+        assert foreign.content().content == b"content"
+    everybody = expect(served.admin.get(f"/buckets/{OWN}/object-shares/a.txt"), 200)["shares"]
+    assert {share["id"] for share in everybody} == {own.id, of_namesake.id, of_admin.id}
+    assert mia.api("/shares").status_code == 403 and mia.api(f"/buckets/{OWN}/object-embeds/a.txt").status_code == 403
+    for share in (own, of_namesake, of_admin):
+        expect(served.admin.delete(f"/shares/{share.id}"), 204)
+
+
+def test_each_use_asks_the_policies(served: Cairn, mia: Console):
+    """A right that is withdrawn ends its shares at once, and one that is given again revives them. An administrator's share stays."""
+    share, of_admin = create(mia, OWN, "a.txt"), share_object(served, OWN, "a.txt")
+    locked = create(mia, OWN, "a.txt", password="open sesame")
+    path = served.policies[READS]
+    statements = STATEMENTS[READS]
+    denial = {"effect": "deny", "actions": ["s3:GetObject"], "resources": [f"bucket:{OWN}/a.txt"]}
+    elsewhere = [statements[0] | {"source_ip": ["192.0.2.0/24"]}]
+    try:
+        for name, changed in ((READS, [*statements, denial]), (READS, elsewhere), ("renamed", statements), (READS, STATEMENTS[DROPS])):
+            replace_policy(served, path, name, changed)
+            for used in (share.get(), share.content(), share.request("HEAD", "/content"), locked.get(), locked.unlock("open sesame")):
+                assert used.status_code == 403, (name, used.text)
+            assert NOT_ALLOWED in expect_refusal(share.content(), 403, "FORBIDDEN")
+            assert "may not show it any more" in share.page().text and "darf sie nicht mehr zeigen" in share.page(language="de").text
+            assert of_admin.content().content == b"content"
+            replace_policy(served, path, READS, statements)
+            assert share.content().content == locked.unlocked("open sesame").content().content == b"content"
+    finally:
+        replace_policy(served, path, READS, statements)
+    # To end a share needs no right on the object.
+    replace_policy(served, path, READS, STATEMENTS[DROPS])
+    try:
+        expect(mia.post(f"{API}/shares/{share.id}/revoke"), 200)
+        expect_refusal(share.content(), 410, "SHARE_GONE")
+    finally:
+        replace_policy(served, path, READS, statements)
+
+
+def test_a_share_outlives_the_session_and_the_server(served: Cairn):
+    """The record has what decides."""
+    console = signed_in(served, "mia")
+    share = create(console, OWN, "a.txt")
+    expect(console.delete("/session"), 204)
+    assert share.content().content == b"content"
+    served.kill()
+    served.start()
+    assert share.content().content == b"content"
+    replace_policy(served, served.policies[READS], READS, STATEMENTS[DROPS])
+    try:
+        expect_refusal(share.content(), 403, "FORBIDDEN")
+    finally:
+        replace_policy(served, served.policies[READS], READS, STATEMENTS[READS])
+    inspected = expect(served.admin.get("/storage/inspect"), 200)
+    assert inspected["findings"] == [] and inspected["complete"]
+
+
+def test_a_member_shares_in_the_console(served: Cairn, run_folder: Path):
+    """The button, the form with what it says, and the list of the own links. No request is refused."""
+    console = signed_in(served, "mia")
+    foreign = share_object(served, OWN, "a.txt", label="of somebody else")
+    with console_browser(run_folder / "member-shares-browser") as browser:
+        page = Page(browser, served.console)
+        page.load()
+        page.browser.call("cookie", cookie=cookie_of(console) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
+        page.load(f"#/object/{OWN}/a.txt")
+        page.click("Share")
+        page.see("It works for as long as you may read the object.")
+        page.fill("Label", "of mia")
+        page.click("Create link")
+        page.see("The link is ready")
+        page.click("Done")
+        page.see("of mia")
+        assert "of somebody else" not in page.text() and page.violations() == []
+    (share,) = [one for one in expect(served.admin.get(f"/buckets/{OWN}/object-shares/a.txt"), 200)["shares"] if one["label"] == "of mia"]
+    assert (share["created_by"], share["id"] != foreign.id) == ("person:mia", True)
