@@ -25,9 +25,14 @@ class Minio(ForeignServer):
     credential = CREDENTIAL
 
     @property
+    def s3(self) -> S3:
+        """Returns the small client under the root credential, for many requests."""
+        return S3(LOOPBACK, self.port, CREDENTIAL)
+
+    @property
     def boto(self) -> BaseClient:
         """Returns a client under the root credential."""
-        return make_client(S3(LOOPBACK, self.port, CREDENTIAL), request_checksum_calculation="when_required")
+        return make_client(self.s3, request_checksum_calculation="when_required")
 
     def start(self) -> "Minio":
         """Starts the server and waits until it answers."""
