@@ -40,14 +40,16 @@ pub(crate) enum MemberAccess {
     Existing(Action),
     /// That the caller has created the share of the path.
     OwnShare,
+    /// The same, and this action on the object of the share.
+    OwnShareOf(Action),
     /// This action on an object that the path does not name. The handler asks `Call::authorize_object`.
     Upload(Action),
 }
 
-/// The only operations that are open to members, with the actions that the S3 API asks for. Every other one, and every new one,
+/// The only operations that are open to members, with the actions that the S3 API asks for. It has no shares. Every other one, and every new one,
 /// is closed to them.
 pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
-    use MemberAccess::{Bucket, Existing, Object, OwnBuckets, OwnShare, Session, Upload};
+    use MemberAccess::{Bucket, Existing, Object, OwnBuckets, OwnShare, OwnShareOf, Session, Upload};
     [
         ("get_session", Session),
         ("list_console_sessions", Session),
@@ -73,8 +75,9 @@ pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
         // The handler leaves out the shares of others.
         ("list_object_shares", Object(Action::GetObject)),
         ("get_share", OwnShare),
-        ("get_share_url", OwnShare),
-        ("update_share", OwnShare),
+        // A share asks the policies that its author had when it was created, which may be others than those of now.
+        ("get_share_url", OwnShareOf(Action::GetObject)),
+        ("update_share", OwnShareOf(Action::GetObject)),
         ("revoke_share", OwnShare),
         ("delete_share", OwnShare),
         ("begin_browser_upload", Upload(Action::PutObject)),

@@ -7,7 +7,8 @@ use std::time::Duration;
 pub const LINKS_MAX: u64 = 1_000_000;
 /// Shares of one object, and as many embeds: one response lists all of them.
 pub const LINKS_PER_OBJECT_MAX: usize = 1000;
-/// Shares up to which members can create further ones; the others are left to people with a role.
+/// Shares up to which members can create further ones; the others are left to people with a role. A member who fills them is
+/// in the audit trail, and an administrator deletes them.
 pub(crate) const MEMBER_SHARES_MAX: u64 = LINKS_MAX / 10 * 9;
 /// The same for the shares of one object.
 pub(crate) const MEMBER_SHARES_PER_OBJECT_MAX: usize = LINKS_PER_OBJECT_MAX / 10 * 9;

@@ -87,10 +87,10 @@ class Share:
 def share_object(store: Cairn, bucket: str, key: str, **fields) -> Share:
     """Makes a share of an object."""
     made = expect(store.admin.post(f"/buckets/{bucket}/object-shares/{segment(key)}", fields), 201)
-    return visitor(store, made)
+    return share_of(store, made)
 
 
-def visitor(store: Cairn, made: dict) -> Share:
+def share_of(store: Cairn, made: dict) -> Share:
     """Returns a client of a share, whose creation had this answer."""
     return Share(store, made["share"], made["url"])
 

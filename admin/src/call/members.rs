@@ -57,7 +57,11 @@ impl Call<'_, '_> {
         match access {
             MemberAccess::Session => Ok(()),
             MemberAccess::OwnBuckets | MemberAccess::Upload(_) => self.member_rights().map(drop),
-            MemberAccess::OwnShare => self.require_own_share(),
+            MemberAccess::OwnShare => self.own_share().map(drop),
+            MemberAccess::OwnShareOf(action) => {
+                let object = self.own_share()?.link.object;
+                self.require(action, Resource::Object(object.bucket.as_str(), object.key.as_str()))
+            }
             MemberAccess::Bucket(action) => self.authorize_bucket(action, &self.bucket_name()?),
             MemberAccess::Object(action) => {
                 self.authorize_object(action, &self.bucket_name()?, &self.key()?).map(|_| ())
@@ -83,13 +87,19 @@ impl Call<'_, '_> {
         Ok(Some(Author { issuer, subject: (**subject).to_owned(), policies: policies.to_vec() }))
     }
 
-    /// Checks that the member has created the share of the path. Those of others do not exist for it.
-    fn require_own_share(&self) -> Result<(), AdminError> {
+    /// Returns the share of the path, which the member has created. Those of others do not exist for it, and a try is recorded.
+    fn own_share(&self) -> Result<Share, AdminError> {
         const UNKNOWN: AdminError = AdminError::LinkNotFound(LinkKind::Share);
         let id = LinkId::parse(&self.segment("id")?).ok_or(UNKNOWN)?;
-        let share: Option<Share> = self.context.open()?.sharing.get(id)?;
-        let author = share.and_then(|share| share.author).zip(self.author()?);
-        author.filter(|(author, member)| author.is_same_person(member)).map(drop).ok_or(UNKNOWN)
+        let share: Share = self.context.open()?.sharing.get(id)?.ok_or(UNKNOWN)?;
+        let author = share.author.as_ref().zip(self.author()?);
+        if author.is_some_and(|(author, member)| author.is_same_person(&member)) {
+            return Ok(share);
+        }
+        if let Some(log) = self.context.audit() {
+            self.audit.record_denial(log, "somebody else has created the share");
+        }
+        Err(UNKNOWN)
     }
 
     fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {

@@ -95,7 +95,7 @@ export async function createShares(bucket, keys) {
       field(t("Password"), password, t("Optional. Send it another way than the link.")),
       field(t("Expires"), expires),
       field(t("Downloads allowed"), maximum, t("Optional. The link stops working afterwards.")),
-      isMember() && h("p", { class: "muted" }, t("It works for as long as you may read the object.")),
+      isMember() && h("p", { class: "muted" }, t("It works for as long as your present policies allow it.")),
     ],
     submit: async () => {
       // After a failure, those that were made are not made again.

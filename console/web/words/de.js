@@ -436,7 +436,7 @@ export const words = {
   "It runs where it reaches both servers. This page makes its commands.": "Es läuft dort, wo es beide Server erreicht. Diese Seite stellt seine Befehle zusammen.",
   "It stops working at once, and cannot be used again.": "Er gilt sofort nicht mehr und kann nicht wieder benutzt werden.",
   "It stops working at once, and its sessions end.": "Er gilt sofort nicht mehr, und seine Sitzungen enden.",
-  "It works for as long as you may read the object.": "Er gilt, solange Sie das Objekt lesen dürfen.",
+  "It works for as long as your present policies allow it.": "Er gilt, solange Ihre heutigen Richtlinien es erlauben.",
   "It would abort {uploads} unfinished uploads ({bytes}).": "Sie würde {uploads} unfertige Uploads ({bytes}) abbrechen.",
   "Its account and its policy have this name.": "Ihr Konto und ihre Richtlinie heißen so.",
   "Its credentials stop working at once.": "Die Zugangsdaten gelten sofort nicht mehr.",

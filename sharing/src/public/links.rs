@@ -32,14 +32,21 @@ impl PublicLinks {
         Rc::new(Self { links, engine, audit, directory })
     }
 
-    /// Returns whether the policies of the share's author allow that this client reads the object. A share without an author
-    /// needs none. If a policy is missing, it may be one that denies, so nothing is allowed.
+    /// Returns whether the policies of the author let this client read the object.
+    ///
+    /// A share without an author needs none. If a policy is missing, it may be one that denies, so nothing is allowed.
     pub(super) fn author_allows(&self, share: &Share, client: IpAddr) -> bool {
         let Some(author) = &share.author else { return true };
         let object = &share.link.object;
         let resource = Resource::Object(object.bucket.as_str(), object.key.as_str());
-        let rights = self.directory.rights_of_named(&author.policies);
-        rights.is_ok_and(|rights| rights.decide(Action::GetObject, resource, Some(client)).is_allowed())
+        match self.directory.rights_of_named(&author.policies) {
+            Ok(rights) => rights.decide(Action::GetObject, resource, Some(client)).is_allowed(),
+            Err(unusable) => {
+                let share = share.link.id.to_string();
+                tracing::warn!(target: "service::sharing", share, %unusable, "a share gives nothing");
+                false
+            }
+        }
     }
 
     /// Returns the bucket of a link's object.

@@ -66,7 +66,7 @@ impl LinkStore {
         })
     }
 
-    /// Writes a record that is no link.
+    /// Writes a record other than that of a link.
     pub(super) fn put(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], body: &[u8]) -> Result<(), Error> {
         txn.put(table, key, RECORD_VERSION, body, &[])
     }

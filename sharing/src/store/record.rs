@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 
-/// The version of all records in this folder that have no other one.
+/// The version of all records but shares with an author.
 pub(super) const RECORD_VERSION: u8 = 1;
 /// The version of shares with an author.
 const AUTHORED_VERSION: u8 = 2;

@@ -11,7 +11,7 @@ from harness.members import audited, cookie_of, create_policy, denied, path_of, 
 from harness.openid import Provider, settings
 from harness.page import Page, console_browser
 from harness.server import Cairn
-from harness.shares import Share, share_object, visitor
+from harness.shares import Share, share_object, share_of
 
 MEMBERS = "team=team reads,letters=drop letters"
 OWN, BOX = "team-shares", "letter-shares"
@@ -57,7 +57,7 @@ def namesake(served: Cairn) -> Console:
 
 def create(console: Console, bucket: str, key: str, **fields) -> Share:
     """Creates a share as a member."""
-    return visitor(console.store, expect(console.post(path_of(bucket, key, "object-shares"), fields), 201))
+    return share_of(console.store, expect(console.post(path_of(bucket, key, "object-shares"), fields), 201))
 
 
 def routes(share: Share) -> list[tuple[str, str]]:
@@ -97,6 +97,23 @@ def test_what_may_not_be_read_is_not_shared(served: Cairn, mia: Console):
     assert expect(served.admin.get("/shares", params={"bucket": BOX}), 200)["shares"] == []
 
 
+def test_nobody_uses_an_own_share_beyond_present_rights(served: Cairn, mia: Console):
+    """The share may ask other policies than those of now. Its end needs no right."""
+    share = create(mia, OWN, "a.txt", password="open sesame")
+    (get, url, change, revoke, delete) = routes(share)
+    replace_policy(served, served.policies[READS], READS, STATEMENTS[DROPS])
+    try:
+        for method, path in (url, change):
+            denied(mia.request(method, path, json={"password": None} if method == "PATCH" else None), "you need s3:GetObject on this object")
+        assert share.refresh()["password_protected"]
+        for method, path in (get, revoke):
+            expect(mia.request(method, path), 200)
+        expect(mia.request(*delete), 204)
+        expect_refusal(share.content(), 404, "SHARE_NOT_FOUND")
+    finally:
+        replace_policy(served, served.policies[READS], READS, STATEMENTS[READS])
+
+
 def test_shares_of_others_do_not_exist(served: Cairn, mia: Console, namesake: Console):
     """Neither those of people with a role nor those of a person with the same name."""
     own, of_namesake, of_admin = create(mia, OWN, "a.txt"), create(namesake, OWN, "a.txt"), share_object(served, OWN, "a.txt")
@@ -109,38 +126,63 @@ def test_shares_of_others_do_not_exist(served: Cairn, mia: Console, namesake: Co
         assert foreign.content().content == b"content"
     everybody = expect(served.admin.get(f"/buckets/{OWN}/object-shares/a.txt"), 200)["shares"]
     assert {share["id"] for share in everybody} == {own.id, of_namesake.id, of_admin.id}
+    recorded = [event for event in audited(served, principal="person:mia", result="denied") if "somebody else has created" in event["detail"]]
+    assert len(recorded) == 2 * len(routes(own))
     assert mia.api("/shares").status_code == 403 and mia.api(f"/buckets/{OWN}/object-embeds/a.txt").status_code == 403
     for share in (own, of_namesake, of_admin):
         expect(served.admin.delete(f"/shares/{share.id}"), 204)
 
 
 def test_each_use_asks_the_policies(served: Cairn, mia: Console):
-    """A right that is withdrawn ends its shares at once, and one that is given again revives them. An administrator's share stays."""
+    """A right that is withdrawn ends its shares at once, and a right that is given revives them."""
     share, of_admin = create(mia, OWN, "a.txt"), share_object(served, OWN, "a.txt")
     locked = create(mia, OWN, "a.txt", password="open sesame")
     path = served.policies[READS]
     statements = STATEMENTS[READS]
     denial = {"effect": "deny", "actions": ["s3:GetObject"], "resources": [f"bucket:{OWN}/a.txt"]}
-    elsewhere = [statements[0] | {"source_ip": ["192.0.2.0/24"]}]
+    elsewhere, here = [[statements[0] | {"source_ip": [network]}] for network in ("192.0.2.0/24", "127.0.0.0/8")]
     try:
+        # A download that was counted may be continued, but not without the right.
+        once = create(mia, OWN, "a.txt", maximum_downloads=1)
+        assert once.content().content == b"content" and once.content(headers={"Range": "bytes=1-"}).content == b"ontent"
         for name, changed in ((READS, [*statements, denial]), (READS, elsewhere), ("renamed", statements), (READS, STATEMENTS[DROPS])):
             replace_policy(served, path, name, changed)
             for used in (share.get(), share.content(), share.request("HEAD", "/content"), locked.get(), locked.unlock("open sesame")):
                 assert used.status_code == 403, (name, used.text)
             assert NOT_ALLOWED in expect_refusal(share.content(), 403, "FORBIDDEN")
+            expect_refusal(once.content(headers={"Range": "bytes=1-"}), 403, "FORBIDDEN")
             assert "may not show it any more" in share.page().text and "darf sie nicht mehr zeigen" in share.page(language="de").text
             assert of_admin.content().content == b"content"
-            replace_policy(served, path, READS, statements)
+            for allowed in (here, statements):
+                replace_policy(served, path, READS, allowed)
+                assert share.content().content == b"content"
             assert share.content().content == locked.unlocked("open sesame").content().content == b"content"
     finally:
         replace_policy(served, path, READS, statements)
-    # To end a share needs no right on the object.
-    replace_policy(served, path, READS, STATEMENTS[DROPS])
-    try:
-        expect(mia.post(f"{API}/shares/{share.id}/revoke"), 200)
-        expect_refusal(share.content(), 410, "SHARE_GONE")
-    finally:
-        replace_policy(served, path, READS, statements)
+    assert READS in served.wait_output("a share gives nothing")
+
+
+def test_a_member_shares_in_the_console(served: Cairn, run_folder: Path):
+    """The button, the form with what it says, and the list of the own links. No request is refused."""
+    console = signed_in(served, "mia")
+    foreign = share_object(served, OWN, "a.txt", label="of somebody else")
+    refused = [event["id"] for event in audited(served, principal="person:mia", result="denied")]
+    with console_browser(run_folder / "member-shares-browser") as browser:
+        page = Page(browser, served.console)
+        page.load()
+        page.browser.call("cookie", cookie=cookie_of(console) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
+        page.load(f"#/object/{OWN}/a.txt")
+        page.click("Share")
+        page.see("It works for as long as your present policies allow it.")
+        page.fill("Label", "of mia")
+        page.click("Create link")
+        page.see("The link is ready")
+        page.click("Done")
+        page.see("of mia")
+        assert "of somebody else" not in page.text() and page.violations() == []
+    assert [event["id"] for event in audited(served, principal="person:mia", result="denied")] == refused
+    (share,) = [one for one in expect(served.admin.get(f"/buckets/{OWN}/object-shares/a.txt"), 200)["shares"] if one["label"] == "of mia"]
+    assert (share["created_by"], share["id"] != foreign.id) == ("person:mia", True)
 
 
 def test_a_share_outlives_the_session_and_the_server(served: Cairn):
@@ -159,24 +201,3 @@ def test_a_share_outlives_the_session_and_the_server(served: Cairn):
         replace_policy(served, served.policies[READS], READS, STATEMENTS[READS])
     inspected = expect(served.admin.get("/storage/inspect"), 200)
     assert inspected["findings"] == [] and inspected["complete"]
-
-
-def test_a_member_shares_in_the_console(served: Cairn, run_folder: Path):
-    """The button, the form with what it says, and the list of the own links. No request is refused."""
-    console = signed_in(served, "mia")
-    foreign = share_object(served, OWN, "a.txt", label="of somebody else")
-    with console_browser(run_folder / "member-shares-browser") as browser:
-        page = Page(browser, served.console)
-        page.load()
-        page.browser.call("cookie", cookie=cookie_of(console) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
-        page.load(f"#/object/{OWN}/a.txt")
-        page.click("Share")
-        page.see("It works for as long as you may read the object.")
-        page.fill("Label", "of mia")
-        page.click("Create link")
-        page.see("The link is ready")
-        page.click("Done")
-        page.see("of mia")
-        assert "of somebody else" not in page.text() and page.violations() == []
-    (share,) = [one for one in expect(served.admin.get(f"/buckets/{OWN}/object-shares/a.txt"), 200)["shares"] if one["label"] == "of mia"]
-    assert (share["created_by"], share["id"] != foreign.id) == ("person:mia", True)

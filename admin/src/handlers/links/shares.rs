@@ -51,11 +51,16 @@ fn options(share: &Share) -> String {
     let version = share.link.object.version.map(|version| format!("version {version}"));
     let expiry = share.link.expires_at.map(|end| format!("until {}", cairn_http1::iso8601_millis(end.0)));
     let maximum = share.maximum_downloads.map(|maximum| format!("{maximum} downloads"));
+    let author = share
+        .author
+        .as_ref()
+        .map(|author| format!("if allowed by the policies {}", author.policies.join(", ")));
     let options = [
         Some(version.unwrap_or_else(|| "current version".to_owned())),
         share.is_password_protected().then(|| "with a password".to_owned()),
         Some(expiry.unwrap_or_else(|| "without expiry".to_owned())),
         maximum,
+        author,
     ];
     options.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
