@@ -46,8 +46,8 @@ pub(crate) enum MemberAccess {
     Upload(Action),
 }
 
-/// The only operations that are open to members, with the actions that the S3 API asks for. It has no shares. Every other one, and every new one,
-/// is closed to them.
+/// The only operations that are open to members, with the actions that the S3 API asks for; of shares, with our own rules. Every
+/// other operation, and every new one, is closed to them.
 pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
     use MemberAccess::{Bucket, Existing, Object, OwnBuckets, OwnShare, OwnShareOf, Session, Upload};
     [
