@@ -45,10 +45,16 @@ def newest(folder: Path) -> int:
     return max((path.stat().st_mtime_ns for path in folder.glob("**/.fingerprint/*/*")), default=0)
 
 
+def places(folder: Path, repository: Path) -> list[str]:
+    """Returns the paths that programs contain."""
+    return [str(repository), str(folder)]
+
+
 def take_state(folder: Path, repository: Path) -> dict[str, tuple[str, int]]:
     """Returns and removes what the last run has written down; nothing if it was in another place.
 
-    It is removed because it describes no build that follows until it is written again. Programs contain the path of their sources.
+    It is removed because it describes no build that follows until it is written again. Programs contain the paths of their sources
+    and of the folder.
     """
     state = folder / STATE
     try:
@@ -56,7 +62,7 @@ def take_state(folder: Path, repository: Path) -> dict[str, tuple[str, int]]:
     except (OSError, ValueError):
         before = {}
     state.unlink(missing_ok=True)
-    return before.get("sources", {}) if before.get("repository") == str(repository) else {}
+    return before.get("sources", {}) if before.get("places") == places(folder, repository) else {}
 
 
 def prepare(repository: Path, folder: Path) -> bool:
@@ -75,7 +81,7 @@ def prepare(repository: Path, folder: Path) -> bool:
         sources[name] = (digest, known_time if is_same else now)
         os.utime(repository / name, ns=(now, sources[name][1]))
     written = folder / f"{STATE}.new"
-    written.write_text(json.dumps({"repository": str(repository), "sources": sources}))
+    written.write_text(json.dumps({"places": places(folder, repository), "sources": sources}))
     written.replace(folder / STATE)
     return bool(known)
 

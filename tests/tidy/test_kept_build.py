@@ -112,9 +112,11 @@ def test_a_source_that_is_changed_during_a_run_and_back_is_compiled(runs: Runs):
 
 
 def test_builds_of_another_place_or_of_the_future_hide_no_change(runs: Runs):
-    """Programs contain the path of their sources, and a clock can be set back."""
+    """Programs contain the paths of their sources and of the folder, and a clock can be set back."""
     assert runs.run() == ("first1", BOTH)
     runs.clone = runs.folder / "other clone"
+    assert runs.run() == ("first1", BOTH)
+    runs.built = runs.built.rename(runs.folder / "moved")
     assert runs.run() == ("first1", BOTH)
     for path in runs.built.glob("**/.fingerprint/*/*"):
         os.utime(path, (2**32, 2**32))

@@ -6,15 +6,21 @@
 //! microseconds of each other, so it takes a busy machine. The tasks then wait for the next event in any ring of the
 //! executor. Without a heartbeat that may be a client's next request: answers of finished commits were seen to take 90 s.
 //!
-//! A task reads each socket. If it was among the tasks that did not run, its socket wakes nothing until it has run. So each
-//! executor has several sockets, which are written to in turn. The task that a byte wakes does nothing: any wake-up runs all
-//! tasks that are ready.
+//! The first task of the executor reads the sockets. If it was among the tasks that did not run, the socket that has woken it wakes
+//! nothing until it has run. So each executor has several sockets, which are written to in turn. What is read means nothing: any
+//! wake-up runs all tasks that are ready.
+//!
+//! The sockets are read before that task does anything else, because the executor may fall asleep in this way as soon as it waits
+//! for the first time. When tasks of their own read them, an executor was seen to sleep before these had run at all: it never
+//! served a request.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{self, Write};
 use std::os::fd::{FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
+use std::pin::Pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::task::Poll;
 use std::thread;
 
 use futures_lite::AsyncReadExt;
@@ -47,17 +53,14 @@ impl Heartbeats {
     /// Runs `work` on the calling executor and wakes the executor at least every [`HEARTBEAT_INTERVAL`] meanwhile.
     pub(super) async fn during(self, work: impl Future<Output = ()>) {
         let listening = match self.connect() {
-            Ok(sockets) => sockets.map(|socket| Some(glommio::spawn_local(listen(socket)))),
+            Ok(sockets) => sockets.map(listen).into_iter().collect(),
             Err(error) => {
                 tracing::warn!(target: "service", %error, "an executor runs without a heartbeat");
-                [const { None }; SOCKETS]
+                Vec::new()
             }
         };
         drop(self);
-        work.await;
-        for task in listening.into_iter().flatten() {
-            task.cancel().await;
-        }
+        with_first(listening, work).await;
     }
 
     /// Returns the executor's ends of new sockets, and gives the other ends to the thread.
@@ -81,6 +84,16 @@ impl Heartbeats {
             }
         }))
     }
+}
+
+/// Runs `work` to its end, and polls `others` before it, in the same task.
+async fn with_first<O: Future<Output = ()>>(others: Vec<O>, work: impl Future<Output = ()>) {
+    let mut others: Vec<Pin<Box<O>>> = others.into_iter().map(Box::pin).collect();
+    let others = poll_fn(move |context| {
+        others.retain_mut(|other| other.as_mut().poll(context).is_pending());
+        Poll::Pending
+    });
+    futures_lite::future::or(others, work).await;
 }
 
 /// Reads until the thread has ended. What is read means nothing.
@@ -118,8 +131,33 @@ fn beat(added: &Receiver<Ends>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_lite::future::{block_on, yield_now};
+    use std::cell::Cell;
     use std::io::Read;
     use std::time::Duration;
+
+    /// Each socket is read before the work of an executor waits for the first time, and as often as it is polled.
+    #[test]
+    fn others_are_polled_before_the_work() {
+        let (polls, steps) = (Cell::new(0), Cell::new(0));
+        let endless = || {
+            poll_fn(|_| {
+                polls.set(polls.get() + 1);
+                Poll::Pending
+            })
+        };
+        let work = async {
+            for step in 1..=3 {
+                assert_eq!(polls.get(), 2 * step);
+                steps.set(step);
+                yield_now().await;
+            }
+        };
+        block_on(with_first(vec![endless(), endless()], work));
+        let ended = vec![std::future::ready(()), std::future::ready(())];
+        block_on(with_first(ended, yield_now()));
+        assert_eq!(steps.get(), 3);
+    }
 
     /// An executor once had one socket. When it fell asleep while the task that reads it was ready to run, nothing woke it
     /// any more.
