@@ -42,8 +42,7 @@ def test_wrong_token_is_refused_and_the_right_one_opens_the_console(page: Page, 
     page.click("Sign in")
     page.see("is wrong")
     page.fill("Token", console_store.secrets.system_token + "\n")
-    page.settled()
-    assert page.run("async () => document.querySelector('h1').textContent") == "Buckets"
+    page.wait("async () => document.querySelector('h1')?.textContent === 'Buckets'")
     page.load()
     page.settled()
     assert "Overview" in page.text(), "the session outlives a reload"
