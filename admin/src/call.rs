@@ -27,6 +27,7 @@ use crate::request::names::{bucket_name, decoded, object_key, version_name};
 use crate::request::path::Segments;
 use crate::request::query::Parameters;
 
+mod links;
 mod members;
 
 /// The body of a route that takes none.

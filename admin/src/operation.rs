@@ -38,7 +38,7 @@ pub(crate) enum MemberAccess {
     Object(Action),
     /// This action on the object of the path, which must exist: a right to write absent objects is not enough.
     Existing(Action),
-    /// That the caller has created the share of the path.
+    /// To be the creator of the share of the path.
     OwnShare,
     /// The same, and this action on the object of the share.
     OwnShareOf(Action),
@@ -46,8 +46,8 @@ pub(crate) enum MemberAccess {
     Upload(Action),
 }
 
-/// The only operations that are open to members, with the actions that the S3 API asks for; of shares, with our own rules. Every
-/// other operation, and every new one, is closed to them.
+/// The only operations that are open to members, with the actions that the S3 API asks for. Shares have rules of
+/// their own. Every other operation, and every new one, is closed to members.
 pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
     use MemberAccess::{Bucket, Existing, Object, OwnBuckets, OwnShare, OwnShareOf, Session, Upload};
     [

@@ -1,14 +1,32 @@
 """Members of the console: people without a role, whose policies decide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 from . import accounts
 from .console import Console
 from .management import API, expect, expect_refusal
-from .openid import Visitor
+from .openid import Provider, Visitor, settings
+from .page import Page
 from .server import LOOPBACK, Cairn
 from .wire import Connection, Response, encode_head
+
+
+@contextmanager
+def served_members(store: Cairn, folder: Path, members: str, policies: dict[str, list[dict]], **extra: str) -> Iterator[None]:
+    """Starts a provider and a store with the policies of its members. `store.policies` has their paths by name."""
+    provider = Provider(folder)
+    provider.consoles.append(store.console)
+    provider.start()
+    try:
+        store.extra |= settings(provider.issuer, store.console, MEMBERS=members) | extra
+        store.start()
+        store.policies = {name: create_policy(store, name, statements) for name, statements in policies.items()}
+        yield
+    finally:
+        provider.stop()
 
 
 def signed_in(store: Cairn, name: str) -> Console:
@@ -48,6 +66,12 @@ def cookie_of(console: Console) -> dict[str, str]:
     """Returns name and value of the cookie of a session."""
     (cookie,) = [cookie for cookie in console.cookies.cookies if cookie.name.startswith("cairn-")]
     return {"name": cookie.name, "value": cookie.value}
+
+
+def show_console(page: Page, console: Console) -> None:
+    """Opens the console in a browser with the session of a member."""
+    page.load()
+    page.browser.call("cookie", cookie=cookie_of(console) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
 
 
 def sent_in_halves(console: Console, method: str, path: str, body: bytes, between: Callable[[], None]) -> Response:

@@ -32,12 +32,12 @@ PEOPLE = {
     "eve": {"preferred_username": "eve", "groups": ["Cairn-Admins", "cairn-admins "]},
     "max": {"preferred_username": "max"},
     "mia": {"preferred_username": "mia", "groups": ["everybody", "team"]},
-    # Somebody else, who is called mia, too.
+    # A different person with the same name.
     "another-mia": {"preferred_username": "mia", "groups": ["team"]},
     "ben": {"preferred_username": "ben", "groups": ["team", "auditors"]},
     "pia": {"preferred_username": "pia", "groups": ["letters"]},
     "leo": {"preferred_username": "leo", "groups": ["letters", "lost"]},
-    # Somebody else, who is called ada, too.
+    # A different person with the same name.
     "another-ada": {"preferred_username": "ada", "groups": ["auditors"]},
 }
 

@@ -9,7 +9,7 @@ use cairn_http1::query_pairs;
 use cairn_identity::Standing;
 use cairn_identity::policy::{Action, Decision, Permission, Resource, Rights};
 use cairn_model::{BucketName, ObjectKey};
-use cairn_sharing::{Author, LinkId, LinkKind, Share};
+use cairn_sharing::{Author, LinkKind, Share};
 
 use super::Call;
 use crate::error::AdminError;
@@ -87,11 +87,10 @@ impl Call<'_, '_> {
         Ok(Some(Author { issuer, subject: (**subject).to_owned(), policies: policies.to_vec() }))
     }
 
-    /// Returns the share of the path, which the member has created. Those of others do not exist for it, and a try is recorded.
+    /// Returns the share of the path if the member created it. Other shares do not exist for the member, and the attempt is
+    /// recorded.
     fn own_share(&self) -> Result<Share, AdminError> {
-        const UNKNOWN: AdminError = AdminError::LinkNotFound(LinkKind::Share);
-        let id = LinkId::parse(&self.segment("id")?).ok_or(UNKNOWN)?;
-        let share: Share = self.context.open()?.sharing.get(id)?.ok_or(UNKNOWN)?;
+        let share: Share = self.link()?;
         let author = share.author.as_ref().zip(self.author()?);
         if author.is_some_and(|(author, member)| author.is_same_person(&member)) {
             return Ok(share);
@@ -99,7 +98,7 @@ impl Call<'_, '_> {
         if let Some(log) = self.context.audit() {
             self.audit.record_denial(log, "somebody else has created the share");
         }
-        Err(UNKNOWN)
+        Err(AdminError::LinkNotFound(LinkKind::Share))
     }
 
     fn authorize_bucket(&self, action: Action, bucket: &BucketName) -> Result<(), AdminError> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A member who has created a share. The policies decide about each use of it.
+/// The member that created a share. Its policies are checked at each use of the share.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Author {
     /// The OpenID provider.

@@ -17,7 +17,7 @@ pub struct Share {
     pub disposition: Disposition,
     /// Downloads after which it is exhausted; `None`: no limit.
     pub maximum_downloads: Option<u64>,
-    /// The member whose policies decide about each use; `None` if somebody with a role has created it.
+    /// The member that created the share, or `None` if its creator has a role.
     pub author: Option<Author>,
 }
 
@@ -49,7 +49,7 @@ pub struct NewShare {
     pub disposition: Disposition,
     /// Downloads after which it is exhausted, at least 1; `None`: no limit.
     pub maximum_downloads: Option<u64>,
-    /// The member who creates it; `None`: somebody with a role.
+    /// The member that creates the share, or `None` if its creator has a role.
     pub author: Option<Author>,
 }
 

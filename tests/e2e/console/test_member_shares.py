@@ -7,8 +7,7 @@ import pytest
 
 from harness.console import Console
 from harness.management import API, expect, expect_refusal
-from harness.members import audited, cookie_of, create_policy, denied, path_of, replace_policy, signed_in
-from harness.openid import Provider, settings
+from harness.members import audited, denied, path_of, replace_policy, served_members, show_console, signed_in
 from harness.page import Page, console_browser
 from harness.server import Cairn
 from harness.shares import Share, share_object, share_of
@@ -23,24 +22,19 @@ STATEMENTS = {
     ],
     DROPS: [{"effect": "allow", "actions": ["s3:PutObject"], "resources": [f"bucket:{BOX}/*"]}],
 }
-NOT_ALLOWED = "the person who has shared this may not read it any more, or not from your address"
+NOT_ALLOWED = "the creator of the share may no longer read the object, or not from your address"
 
 
 @pytest.fixture(scope="module")
 def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterator[Cairn]:
     """A server with members, their policies, and objects."""
-    provider, store = Provider(run_folder / "openid-shares"), make_module_store()
-    provider.consoles.append(store.console)
-    provider.start()
-    store.extra |= settings(provider.issuer, store.console, MEMBERS=MEMBERS)
-    store.start()
-    for bucket in (OWN, BOX):
-        store.s3.create_bucket(bucket)
-        for key in ("a.txt", "secret/plan"):
-            assert store.s3.put(bucket, key, b"content", headers=[("Content-Type", "text/plain")]).status == 200
-    store.policies = {name: create_policy(store, name, statements) for name, statements in STATEMENTS.items()}
-    yield store
-    provider.stop()
+    store = make_module_store()
+    with served_members(store, run_folder / "openid-shares", MEMBERS, STATEMENTS):
+        for bucket in (OWN, BOX):
+            store.s3.create_bucket(bucket)
+            for key in ("a.txt", "secret/plan"):
+                assert store.s3.put(bucket, key, b"content", headers=[("Content-Type", "text/plain")]).status == 200
+        yield store
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +163,7 @@ def test_a_member_shares_in_the_console(served: Cairn, run_folder: Path):
     refused = [event["id"] for event in audited(served, principal="person:mia", result="denied")]
     with console_browser(run_folder / "member-shares-browser") as browser:
         page = Page(browser, served.console)
-        page.load()
-        page.browser.call("cookie", cookie=cookie_of(console) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
+        show_console(page, console)
         page.load(f"#/object/{OWN}/a.txt")
         page.click("Share")
         page.see("It works for as long as your present policies allow it.")

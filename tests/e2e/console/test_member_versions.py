@@ -10,8 +10,8 @@ import pytest
 from harness.accounts import Account, create_account
 from harness.console import Console
 from harness.management import API, expect, expect_refusal
-from harness.members import audited, cookie_of, create_policy, denied, path_of, replace_policy, sent_in_halves, signed_in
-from harness.openid import Provider, Visitor, settings
+from harness.members import audited, denied, path_of, replace_policy, sent_in_halves, served_members, show_console, signed_in
+from harness.openid import Visitor
 from harness.page import Page, console_browser
 from harness.server import Cairn
 
@@ -44,17 +44,12 @@ def write(store: Cairn, bucket: str, key: str, *contents: bytes) -> list[str]:
 @pytest.fixture(scope="module")
 def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterator[Cairn]:
     """A server with members, their policies, and buckets that keep versions."""
-    provider, store = Provider(run_folder / "openid-versions"), make_module_store()
-    provider.consoles.append(store.console)
-    provider.start()
-    store.extra |= settings(provider.issuer, store.console, MEMBERS=MEMBERS) | {"SERVICE_S3_COMPATIBILITY": "extended"}
-    store.start()
-    for bucket in (OWN, OTHER, BOX):
-        store.s3.create_bucket(bucket)
-        expect(store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
-    store.policies = {name: create_policy(store, name, statements) for name, statements in STATEMENTS.items()}
-    yield store
-    provider.stop()
+    store = make_module_store()
+    with served_members(store, run_folder / "openid-versions", MEMBERS, STATEMENTS, SERVICE_S3_COMPATIBILITY="extended"):
+        for bucket in (OWN, OTHER, BOX):
+            store.s3.create_bucket(bucket)
+            expect(store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
+        yield store
 
 
 @pytest.fixture(scope="module")
@@ -251,8 +246,7 @@ def test_tags_and_versions_in_the_console(served: Cairn, mia: Console, run_folde
     before = refused()
     with console_browser(run_folder / "member-versions-browser") as browser:
         page = Page(browser, served.console)
-        page.load()
-        page.browser.call("cookie", cookie=cookie_of(mia) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
+        show_console(page, mia)
         page.load()
         page.go("object", OWN, "in/page.txt")
         page.see("the second text")

@@ -12,8 +12,8 @@ import pytest
 
 from harness.console import Console, upload_id
 from harness.management import API, expect, expect_refusal
-from harness.members import audited, cookie_of, create_policy, denied, path_of, replace_policy, sent_in_halves, signed_in
-from harness.openid import Provider, Visitor, settings
+from harness.members import audited, create_policy, denied, path_of, replace_policy, sent_in_halves, served_members, show_console, signed_in
+from harness.openid import Visitor
 from harness.page import Page, console_browser
 from harness.server import Cairn
 
@@ -36,26 +36,19 @@ TEAM_WRITES = [
     {"effect": "allow", "actions": ["s3:PutObject"], "resources": [f"bucket:{OWN}/once/*"], "only_if_absent": True},
 ]
 DROPS = [{"effect": "allow", "actions": ["s3:PutObject"], "resources": [f"bucket:{BOX}/*"]}]
+POLICIES = {"team reads": TEAM_READS, "team writes": TEAM_WRITES, "drop letters": DROPS}
 
 
 @pytest.fixture(scope="module")
 def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterator[Cairn]:
     """A server with members, their policies, and objects."""
-    provider, store = Provider(run_folder / "openid-members"), make_module_store()
-    provider.consoles.append(store.console)
-    provider.start()
-    store.extra |= settings(provider.issuer, store.console, MEMBERS=MEMBERS)
-    store.start()
-    for bucket in (OWN, OTHER, BOX):
-        store.s3.create_bucket(bucket)
-        for key in ("a.txt", "secret/plan", "in/old", "once/old"):
-            assert store.s3.put(bucket, key, b"content", headers=[("Content-Type", "text/plain")]).status == 200
-    store.policies = {
-        name: create_policy(store, name, statements)
-        for name, statements in (("team reads", TEAM_READS), ("team writes", TEAM_WRITES), ("drop letters", DROPS))
-    }
-    yield store
-    provider.stop()
+    store = make_module_store()
+    with served_members(store, run_folder / "openid-members", MEMBERS, POLICIES):
+        for bucket in (OWN, OTHER, BOX):
+            store.s3.create_bucket(bucket)
+            for key in ("a.txt", "secret/plan", "in/old", "once/old"):
+                assert store.s3.put(bucket, key, b"content", headers=[("Content-Type", "text/plain")]).status == 200
+        yield store
 
 
 @pytest.fixture(scope="module")
@@ -316,8 +309,7 @@ def test_the_console_of_a_member(served: Cairn, mia: Console, run_folder: Path):
     (before, *_) = audited(served, principal="person:mia", result="denied")
     with console_browser(run_folder / "member-browser") as browser:
         page = Page(browser, served.console)
-        page.load()
-        page.browser.call("cookie", cookie=cookie_of(mia) | {"path": "/", "httpOnly": True, "sameSite": "Strict"})
+        show_console(page, mia)
         page.load("#/storage")
         page.see(OWN)
         entries = page.run("async () => [...document.querySelectorAll('.rail [data-view], .bottom-bar [data-place]')].map((one) => one.dataset.view ?? one.dataset.place)")

@@ -17,7 +17,7 @@ pub(crate) trait ManagedLink: AnyLink {
     /// Returns the JSON form at a time.
     fn body(&self, now: Timestamp) -> Self::Body;
 
-    /// Returns the member who has created it; `None` if it was somebody with a role.
+    /// Returns the member that created the link, or `None` if its creator has a role.
     fn author(&self) -> Option<&Author> {
         None
     }

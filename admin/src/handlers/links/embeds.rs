@@ -118,7 +118,7 @@ pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         allowed_origins: request.allowed_origins.as_deref().map(origins).transpose()?,
         disposition: request.disposition.as_deref().map(disposition).transpose()?,
     };
-    let embed: Embed = call.managed_link()?;
+    let embed: Embed = call.link()?;
     if change.disposition == Some(Disposition::Inline) && embed.disposition != Disposition::Inline {
         check_type(&FoundObject::of_link(&call, &embed.link)?, Disposition::Inline)?;
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use cairn_api::{LinkUrl, Nothing, SharingSettings};
 use cairn_engine::EngineError;
 use cairn_model::{u64_of, usize_of};
-use cairn_sharing::{LinkId, LinkObject, LinkQuery, LinkStatus, Links, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX};
+use cairn_sharing::{LinkId, LinkObject, LinkQuery, LinkStatus, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX};
 use http::StatusCode;
 
 use crate::call::Call;
@@ -24,32 +24,6 @@ use crate::limits::LINKS_AT_ONCE;
 use crate::reply::{Reply, continued_list, paged_list};
 use crate::request::names::bucket_name;
 use body::ManagedLink;
-
-impl Call<'_, '_> {
-    /// Returns shares and embeds.
-    ///
-    /// # Errors
-    /// `NOT_READY` when no store is open.
-    pub(crate) fn sharing(&self) -> Result<&Arc<Links>, AdminError> {
-        Ok(&self.context.open()?.sharing)
-    }
-
-    /// Returns the id of the link in the path.
-    ///
-    /// # Errors
-    /// `SHARE_NOT_FOUND`, `EMBED_NOT_FOUND` when the segment is not a valid id.
-    fn link_id<T: ManagedLink>(&self) -> Result<LinkId, AdminError> {
-        LinkId::parse(&self.segment("id")?).ok_or(AdminError::LinkNotFound(T::KIND))
-    }
-
-    /// Returns the link in the path.
-    ///
-    /// # Errors
-    /// As [`Self::link_id`].
-    fn managed_link<T: ManagedLink>(&self) -> Result<T, AdminError> {
-        self.sharing()?.get(self.link_id::<T>()?)?.ok_or(AdminError::LinkNotFound(T::KIND))
-    }
-}
 
 /// `GET /api/v1/buckets/{bucket}/object-shares/{key}`, and the same for embeds: the newest first. The object may have been
 /// deleted since its links were created.
@@ -119,14 +93,14 @@ fn status<T: ManagedLink>(name: &str) -> Result<LinkStatus, AdminError> {
 /// `GET /api/v1/shares/{id}` and `GET /api/v1/embeds/{id}`.
 pub(crate) async fn get<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let link: T = call.managed_link()?;
+    let link: T = call.link()?;
     Reply::json(StatusCode::OK, &link.body(call.sharing()?.now()))
 }
 
 /// `GET /api/v1/shares/{id}/url` and `GET /api/v1/embeds/{id}/url`. The URL is the capability itself: each call is audited.
 pub(crate) async fn url<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let link: T = call.managed_link()?;
+    let link: T = call.link()?;
     let sharing = call.sharing()?;
     let token = sharing.token::<T>(link.link().id)?.ok_or(AdminError::LinkNotFound(T::KIND))?;
     let url = sharing.url(T::KIND, &token, call.head.header_str("host"));

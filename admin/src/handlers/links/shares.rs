@@ -92,7 +92,7 @@ pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     .collect();
     let sharing = call.sharing()?;
     if changed.is_empty() {
-        let share: Share = call.managed_link()?;
+        let share: Share = call.link()?;
         return Ok(Reply::json(StatusCode::OK, &share.body(sharing.now()))?.without_change());
     }
     let share = sharing.update_share(id, change).await?;

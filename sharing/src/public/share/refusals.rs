@@ -36,7 +36,7 @@ fn object_missing() -> Refusal {
 
 /// The policies of the member who created the share do not allow this visit.
 pub(super) fn author() -> Refusal {
-    forbidden("the person who has shared this may not read it any more, or not from your address")
+    forbidden("the creator of the share may no longer read the object, or not from your address")
         .because(DeniedReason::Author)
 }
 
