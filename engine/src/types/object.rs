@@ -195,6 +195,8 @@ pub struct WriteCondition {
     pub if_last_modified_seconds: Option<u64>,
     /// The current object must be this very version, whatever others have the same entity tag.
     pub if_version: Option<VersionId>,
+    /// The current object must have these tags. A change of tags makes no new version, so `if_version` does not see it.
+    pub if_tags: Option<Tags>,
     /// Of a completion: no version or delete marker may have been written since this upload began, else the completion is a
     /// [`EngineError::Conflict`].
     pub unchanged_since: Option<UploadId>,
@@ -216,6 +218,13 @@ impl WriteCondition {
         Self { if_none_match: Some(EtagMatch::Any), ..Self::default() }
     }
 
+    /// Returns the condition that the current object is this one, with the tags that it has here.
+    #[must_use]
+    pub fn if_unchanged(object: &ObjectInfo) -> Self {
+        let (if_version, if_tags) = (Some(object.version), Some(object.attributes.tags.clone()));
+        Self { if_version, if_tags, ..Self::default() }
+    }
+
     /// Decides the condition on the current object.
     ///
     /// # Errors
@@ -229,13 +238,15 @@ impl WriteCondition {
             if_size,
             if_last_modified_seconds,
             if_version,
+            if_tags,
             unchanged_since: _,
         } = self;
         let Some(info) = current else {
             let needs_object = if_match.is_some()
                 || if_size.is_some()
                 || if_last_modified_seconds.is_some()
-                || if_version.is_some();
+                || if_version.is_some()
+                || if_tags.is_some();
             return if needs_object { Err(EngineError::NoSuchKey) } else { Ok(()) };
         };
         let modified = info.last_modified.seconds();
@@ -243,6 +254,7 @@ impl WriteCondition {
             Precondition::IfNoneMatch
         } else if if_match.as_ref().is_some_and(|tags| !tags.matches(info.etag))
             || if_version.is_some_and(|version| version != info.version)
+            || if_tags.as_ref().is_some_and(|tags| *tags != info.attributes.tags)
         {
             Precondition::IfMatch
         } else if if_none_match.as_ref().is_some_and(|tags| tags.matches(info.etag)) {

@@ -64,6 +64,23 @@ def test_no_write_in_between_is_lost(admin: Management, s3: S3, versioned: str):
     assert sorted(answers) == [201, *[412] * 5], answers
 
 
+@pytest.mark.parametrize("route", ["metadata", "move"])
+def test_tags_set_in_between_are_kept(admin: Management, s3: S3, bucket: str, route: str):
+    """The object is large, so its copy takes longer than a change of tags. What was acknowledged last is there afterwards."""
+    body = {"content_type": "text/plain"} if route == "metadata" else {"destination_bucket": bucket, "destination_key": "other"}
+    send = admin.put if route == "metadata" else admin.post
+    s3.put(bucket, "k", os.urandom(32 * MIB))
+    with ThreadPoolExecutor(1) as others:
+        changed = others.submit(send, f"/buckets/{bucket}/object-{route}/k", body)
+        acknowledged = []
+        while not changed.done():
+            answer = admin.put(f"/buckets/{bucket}/object-tags/k", {"tags": [{"key": "n", "value": str(len(acknowledged))}]})
+            if answer.status_code == 200:
+                acknowledged.append(expect(answer, 200)["tags"])
+    assert len(acknowledged) > 1 and changed.result().status_code == (412 if route == "metadata" else 201)
+    assert expect(admin.get(f"/buckets/{bucket}/object/k"), 200)["tags"] == acknowledged[-1]
+
+
 @pytest.mark.parametrize("body", [
     {"content_type": "a\r\nset-cookie: x"}, {"content_type": None, "headers": {"x-other": "1"}}, {"content_type": None, "metadata": {"a b": "1"}},
     {"content_type": None, "metadata": {"a": "1", "A": "2"}}, {"content_type": None, "metadata": {"a": "v" * 2048}}, {"content_type": None, "if_last_modified": "yesterday"},

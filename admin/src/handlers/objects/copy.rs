@@ -10,7 +10,6 @@ use std::rc::Rc;
 use cairn_api::CopyObject;
 use cairn_engine::{Cause, ObjectInfo, ObjectLock, OpenObject, PutObject, WriteCondition};
 use cairn_identity::policy::Action;
-use cairn_model::VersionId;
 
 use super::copy_parts::copy_multipart;
 use super::headers::{CONDITIONS, refuse_conditions};
@@ -84,17 +83,18 @@ pub(crate) async fn copy_version(
     copy_found(call, source, destination, cause).await.map(|(reply, _)| reply)
 }
 
-/// As [`copy_version`]. Also returns the identity of the version that was copied.
+/// As [`copy_version`]. Also returns the condition that the source is still what was copied.
 pub(super) async fn copy_found(
     call: &Call<'_, '_>,
     source: &ObjectRef,
     destination: Destination,
     cause: Cause,
-) -> Result<(Reply, VersionId), AdminError> {
+) -> Result<(Reply, WriteCondition), AdminError> {
     let engine = Rc::clone(call.engine()?);
     let opened = engine.open_object(&source.bucket, &source.key, source.version, copied_range);
     let opened = opened.map_err(|error| source.source_error(error))?;
-    copy_opened(call, source, opened, destination, cause).await
+    let unchanged = WriteCondition::if_unchanged(&opened.1);
+    Ok((copy_opened(call, source, opened, destination, cause).await?, unchanged))
 }
 
 /// As [`copy_found`], of a version that is open. The copy has the attributes of `info`.
@@ -104,7 +104,7 @@ pub(super) async fn copy_opened(
     (object, info): (OpenObject, ObjectInfo),
     destination: Destination,
     cause: Cause,
-) -> Result<(Reply, VersionId), AdminError> {
+) -> Result<Reply, AdminError> {
     let engine = Rc::clone(call.engine()?);
     let Destination { bucket, key, condition } = destination;
     if condition == WriteCondition::if_absent() && engine.head_object(&bucket, &key, None).is_ok() {
@@ -117,8 +117,7 @@ pub(super) async fn copy_opened(
     let mut permit = call.until_disconnect(admitted).await?;
     if !info.parts.is_empty() {
         let destination = Destination { bucket, key, condition };
-        let reply = copy_multipart(call, permit, source, &info, destination, cause).await?;
-        return Ok((reply, info.version));
+        return copy_multipart(call, permit, source, &info, destination, cause).await;
     }
     let copied = engine.copy_payload(&mut permit, object, &bucket, &key);
     let payload = call.until_disconnect(async { copied.await.map_err(new_version::write_error) }).await?;
@@ -128,5 +127,5 @@ pub(super) async fn copy_opened(
     let (etag, attributes) = (payload.etag(), info.attributes);
     let (lock, origin) = (ObjectLock::default(), call.origin(cause));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
-    Ok((new_version::commit(&engine, put).await?, info.version))
+    new_version::commit(&engine, put).await
 }

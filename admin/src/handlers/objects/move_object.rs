@@ -1,14 +1,14 @@
 //! `POST /api/v1/buckets/{bucket}/object-move/{key}`: moves the current object to another key or bucket.
 //!
 //! The object is copied first, as `object-copy` does. Then that very version of the source is deleted, with a delete marker if
-//! its bucket keeps versions. What a client writes to the source in between stays: it came after the move. If the deletion
+//! its bucket keeps versions. What a client writes to the source in between stays, tags too: it came after the move. If the deletion
 //! fails, or the process ends before it, there are two objects, and the request can be sent again.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_api::MoveObject;
-use cairn_engine::{Cause, DeleteOptions, EngineError, WriteCondition};
+use cairn_engine::{Cause, DeleteOptions, EngineError};
 use cairn_identity::policy::Action;
 
 use super::copy::{copy_found, destination, taken};
@@ -33,14 +33,13 @@ pub(crate) async fn move_object(mut call: Call<'_, '_>) -> Result<Reply, AdminEr
     }
     let source = ObjectRef { bucket: Arc::clone(&bucket), key: key.clone(), version: None };
     let place = destination.place();
-    let (mut reply, version) = copy_found(&call, &source, destination, Cause::Copy).await.map_err(taken)?;
+    let (mut reply, unchanged) = copy_found(&call, &source, destination, Cause::Copy).await.map_err(taken)?;
     let _ = call.authorize_object(Action::DeleteObject, &bucket.name, &key)?;
-    let condition = WriteCondition { if_version: Some(version), ..WriteCondition::default() };
     let origin = call.origin(Cause::Request);
-    let options = DeleteOptions { condition, origin, ..DeleteOptions::default() };
+    let options = DeleteOptions { condition: unchanged, origin, ..DeleteOptions::default() };
     let stays = match Rc::clone(call.engine()?).delete_object(&bucket, &key, options).await {
         Ok(_) => "",
-        // It was overwritten or deleted after it was copied.
+        // It was overwritten, deleted or tagged after it was copied.
         Err(EngineError::PreconditionFailed(_) | EngineError::NoSuchKey) => {
             ", the source was changed meanwhile"
         }

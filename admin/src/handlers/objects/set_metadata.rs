@@ -1,8 +1,8 @@
 //! `PUT /api/v1/buckets/{bucket}/object-metadata/{key}`: replaces content type, headers and metadata of an object.
 //!
 //! It is a copy of the current version onto its key: a new version, or one in place of the old one in a bucket without
-//! versions. The data does not leave the engine, and tags stay. The object must still be the version that was copied when
-//! the copy is committed.
+//! versions. The data does not leave the engine, and tags stay. When the copy is committed, the object must still be the
+//! version that was copied, with the tags that were copied.
 
 use std::collections::BTreeMap;
 
@@ -42,9 +42,9 @@ pub(crate) async fn set_metadata(mut call: Call<'_, '_>) -> Result<Reply, AdminE
         return Err(AdminError::PreconditionFailed);
     }
     info.attributes.headers = kept_bytes(headers, &info.attributes);
-    let condition = WriteCondition { if_version: Some(info.version), ..WriteCondition::default() };
+    let condition = WriteCondition::if_unchanged(&info);
     let destination = Destination { bucket: source.bucket.clone(), key: source.key.clone(), condition };
-    let (mut reply, _) = copy_opened(&call, &source, (object, info), destination, Cause::Copy).await?;
+    let mut reply = copy_opened(&call, &source, (object, info), destination, Cause::Copy).await?;
     reply.record.detail = format!("metadata, {}", reply.record.detail);
     Ok(reply)
 }
