@@ -38,6 +38,8 @@ pub(crate) enum MemberAccess {
     Object(Action),
     /// This action on the object of the path, which must exist: a right to write absent objects is not enough.
     Existing(Action),
+    /// Nothing: the answer has only shares that the member created.
+    OwnShares,
     /// To be the creator of the share of the path.
     OwnShare,
     /// The same, and this action on the object of the share.
@@ -48,8 +50,10 @@ pub(crate) enum MemberAccess {
 
 /// The only operations that are open to members, with the actions that the S3 API asks for. Shares have rules of
 /// their own. Every other operation, and every new one, is closed to members.
-pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
-    use MemberAccess::{Bucket, Existing, Object, OwnBuckets, OwnShare, OwnShareOf, Session, Upload};
+pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 31] = {
+    use MemberAccess::{
+        Bucket, Existing, Object, OwnBuckets, OwnShare, OwnShareOf, OwnShares, Session, Upload,
+    };
     [
         ("get_session", Session),
         ("list_console_sessions", Session),
@@ -72,7 +76,8 @@ pub(crate) const MEMBER_OPERATIONS: [(&str, MemberAccess); 30] = {
         ("restore_object", Object(Action::GetObject)),
         // The policies are asked again at each use of the share.
         ("create_share", Object(Action::GetObject)),
-        // The handler leaves out the shares of others.
+        // The handlers leave out the shares of others.
+        ("list_shares", OwnShares),
         ("list_object_shares", Object(Action::GetObject)),
         ("get_share", OwnShare),
         // A share asks the policies that its author had when it was created, which may be others than those of now.

@@ -71,7 +71,7 @@ function route() {
   }
   const name = VIEWS.has(view) ? view : "overview";
   const found = { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
-  if (!isMember() || name === "sessions" || name === "object") return found;
+  if (!isMember() || ["sessions", "object", "sharing"].includes(name)) return found;
   return { ...found, name: "member", parts: name === "bucket" ? found.parts : [] };
 }
 

@@ -1,8 +1,8 @@
 //! Sign-ins that wait for their person, each bound to one browser.
 //!
-//! An entry is found by the SHA-256 of its cookie, so it is of no use to anybody who knows only `state`: a link with the state and
-//! the code of another person does not sign anybody in. It is taken once. What became of a failed one stays until its page has
-//! read it.
+//! An entry is found by the SHA-256 of its secret, which the browser's cookie has. So it is of no use to anybody who knows only
+//! `state`: a link with the state and the code of another person does not sign anybody in. It is taken once. What became of a
+//! failed one stays until its page has read it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -97,6 +97,11 @@ impl Pending {
             make_room(&mut entries, client);
             entries.insert(cookie, Entry { client, begun, state: State::Failed(error) });
         }
+    }
+
+    /// Returns whether this cookie has a sign-in that waits, or that has failed and was not told yet.
+    pub(crate) fn knows(&self, cookie: &str, now: Instant) -> bool {
+        self.entries().get(&hash(cookie)).is_some_and(|entry| !is_over(entry.begun, now))
     }
 
     /// Returns why the sign-in of a browser has failed, once.
@@ -195,10 +200,13 @@ mod tests {
         let new = pending.begin(client(1), now).expect("random bytes");
         assert_eq!(pending.failure(&new.cookie, now), None);
         let taken = pending.take(&new.cookie, &new.state, now).expect("it waits");
+        assert!(!pending.knows(&new.cookie, now));
         taken.fail(&pending, SignInError::Busy);
+        assert!(pending.knows(&new.cookie, now) && !pending.knows(&new.cookie, now + SIGN_IN_TIME_MAX));
         assert!(pending.take(&new.cookie, &new.state, now).is_none());
         assert_eq!(pending.failure(&new.cookie, now), Some(SignInError::Busy));
         assert_eq!(pending.failure(&new.cookie, now), None);
+        assert!(!pending.knows(&new.cookie, now));
     }
 
     #[test]

@@ -101,14 +101,20 @@ impl SignIns {
         Ok(Begun { cookie: new.cookie, url: with_query(&metadata.authorization_endpoint, &query) })
     }
 
-    /// Finishes the sign-in of a browser, whose cookie has this value. Why it failed is kept for [`Self::failure`], unless the
-    /// sign-in is not known.
+    /// Finishes one of the sign-ins that a browser has begun; `cookies` are those of all of them. Why it failed is kept for
+    /// [`Self::failure`], unless the sign-in is not known.
     ///
     /// # Errors
     /// All of [`SignInError`].
-    pub async fn finish(&self, cookie: Option<&str>, answer: ProviderAnswer) -> Result<Person, SignInError> {
-        let taken = cookie.and_then(|cookie| self.0.pending.take(cookie, &answer.state, Instant::now()));
-        let taken = taken.ok_or(SignInError::Unknown)?;
+    pub async fn finish(
+        &self,
+        cookies: impl IntoIterator<Item = &str>,
+        answer: ProviderAnswer,
+    ) -> Result<Person, SignInError> {
+        let now = Instant::now();
+        let mut taken =
+            cookies.into_iter().filter_map(|cookie| self.0.pending.take(cookie, &answer.state, now));
+        let taken = taken.next().ok_or(SignInError::Unknown)?;
         let finished = self.person(&taken, answer).await;
         if let Err(error) = &finished {
             taken.fail(&self.0.pending, error.clone());
@@ -132,6 +138,12 @@ impl SignIns {
         let code = Code { code, nonce: taken.nonce.clone(), verifier: taken.verifier.clone(), is_of_issuer };
         let shared = Arc::clone(&self.0);
         self.0.tasks.run(move || shared.provider.person(&code)).await
+    }
+
+    /// Returns whether the sign-in of this cookie is to be finished, or its failure to be told.
+    #[must_use]
+    pub fn knows(&self, cookie: &str) -> bool {
+        self.0.pending.knows(cookie, Instant::now())
     }
 
     /// Returns why the sign-in of a browser has failed, once.

@@ -9,7 +9,14 @@ use cairn_sharing::{
 use futures_lite::future::block_on;
 
 fn page(sharing: &Links, change: impl FnOnce(&mut LinkQuery)) -> Vec<LinkId> {
-    let mut query = LinkQuery { bucket_id: None, status: None, created_by: None, before: None, limit: 1000 };
+    let mut query = LinkQuery {
+        bucket_id: None,
+        status: None,
+        created_by: None,
+        author: None,
+        before: None,
+        limit: 1000,
+    };
     change(&mut query);
     let page = block_on(sharing.page::<Share>(query)).unwrap();
     page.links.iter().map(|share| share.link.id).collect()
@@ -267,7 +274,8 @@ fn lists_have_the_newest_first_and_pages_have_no_gap() {
     assert_eq!(page(&sharing, |query| query.created_by = Some("anna".to_owned())), ids[20..]);
     let (mut before, mut read) = (None, Vec::new());
     loop {
-        let query = LinkQuery { bucket_id: Some(1), status: None, created_by: None, before, limit: 5 };
+        let query =
+            LinkQuery { bucket_id: Some(1), status: None, created_by: None, author: None, before, limit: 5 };
         let page = block_on(sharing.page::<Share>(query)).unwrap();
         read.extend(page.links.iter().map(|share| share.link.id));
         before = page.next;

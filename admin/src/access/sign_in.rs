@@ -1,4 +1,6 @@
-//! Sign-ins of people, and the cookie that binds each to its browser.
+//! Sign-ins of people, and the cookie that binds them to their browser.
+//!
+//! A browser has one cookie for all sign-ins that it has begun, for example in two tabs. Its value is the list of their secrets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +10,11 @@ use cairn_openid::{Begun, SIGN_IN_TIME_MAX, SignIns};
 
 use super::session_cookies::SessionCookies;
 use super::sessions::SessionOptions;
+
+/// Most sign-ins of one browser at a time.
+const OF_BROWSER_MAX: usize = 4;
+/// Between the secrets in a cookie. They are base64url.
+const SEPARATOR: &str = ".";
 
 /// Sign-ins of people. Clones share them.
 #[derive(Clone)]
@@ -25,19 +32,32 @@ impl PersonSignIns {
         Self { sign_ins, cookies: Arc::new(cookies) }
     }
 
-    /// Returns the cookie of a sign-in that the browser of this request has begun.
-    pub(crate) fn cookie_of(&self, begun: &Begun, head: &RequestHead) -> String {
-        self.cookies.set(head, &begun.cookie, SIGN_IN_TIME_MAX)
+    /// Returns the header that adds a sign-in to those that the browser of this request has begun. When there are too many, the
+    /// oldest ones are dropped.
+    pub(crate) fn add(&self, begun: &Begun, head: &RequestHead) -> String {
+        let mut secrets: Vec<_> = self.known(head);
+        secrets.push(&begun.cookie);
+        let first = secrets.len().saturating_sub(OF_BROWSER_MAX);
+        self.cookies.set(head, &secrets[first..].join(SEPARATOR), SIGN_IN_TIME_MAX)
     }
 
-    /// Returns the value of the cookie of a request.
-    pub(crate) fn value<'h>(&self, head: &'h RequestHead) -> Option<&'h str> {
-        self.cookies.value(head)
+    /// Returns the secrets of the sign-ins that the browser of a request has begun.
+    pub(crate) fn secrets<'h>(&self, head: &'h RequestHead) -> impl Iterator<Item = &'h str> {
+        self.cookies.value(head).into_iter().flat_map(|value| value.split(SEPARATOR)).take(OF_BROWSER_MAX)
     }
 
-    /// Returns the headers that remove the cookies of a request.
-    pub(crate) fn remove(&self, head: &RequestHead) -> Vec<String> {
-        self.cookies.remove(head)
+    /// Returns those of them that have not ended.
+    fn known<'h>(&self, head: &'h RequestHead) -> Vec<&'h str> {
+        self.secrets(head).filter(|secret| self.sign_ins.knows(secret)).collect()
+    }
+
+    /// Returns the headers that take the sign-ins that have ended out of the cookie of a request.
+    pub(crate) fn remove_ended(&self, head: &RequestHead) -> Vec<String> {
+        let known = self.known(head);
+        if known.is_empty() {
+            return self.cookies.remove(head);
+        }
+        vec![self.cookies.set(head, &known.join(SEPARATOR), SIGN_IN_TIME_MAX)]
     }
 
     /// Returns whether a request names the host that the provider sends browsers back to. On another one, the cookie would be

@@ -17,8 +17,16 @@ use crate::operation::MemberAccess;
 
 const NO_PARAMETER: &str = "without a role, you cannot use this parameter: objects and their versions are open to you, but no earlier moment";
 /// The parameters that members may use. Others name earlier moments, or are not known.
-const PARAMETERS: [&str; 7] =
-    ["prefix", "delimiter", "limit", "continuation_token", "version_id", "key_marker", "version_id_marker"];
+const PARAMETERS: [&str; 8] = [
+    "prefix",
+    "delimiter",
+    "limit",
+    "continuation_token",
+    "version_id",
+    "key_marker",
+    "version_id_marker",
+    "status",
+];
 
 impl Call<'_, '_> {
     fn is_member(&self) -> bool {
@@ -55,7 +63,7 @@ impl Call<'_, '_> {
             return Err(AdminError::MissingRight(NO_PARAMETER.to_owned()));
         }
         match access {
-            MemberAccess::Session => Ok(()),
+            MemberAccess::Session | MemberAccess::OwnShares => Ok(()),
             MemberAccess::OwnBuckets | MemberAccess::Upload(_) => self.member_rights().map(drop),
             MemberAccess::OwnShare => self.own_share().map(drop),
             MemberAccess::OwnShareOf(action) => {
@@ -91,8 +99,7 @@ impl Call<'_, '_> {
     /// recorded.
     fn own_share(&self) -> Result<Share, AdminError> {
         let share: Share = self.link()?;
-        let author = share.author.as_ref().zip(self.author()?);
-        if author.is_some_and(|(author, member)| author.is_same_person(&member)) {
+        if self.author()?.is_some_and(|member| share.is_created_by(&member)) {
             return Ok(share);
         }
         if let Some(log) = self.context.audit() {

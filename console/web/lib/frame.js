@@ -17,7 +17,7 @@ const GROUPS = [
     [
       ["overview", "Overview", "overview", hasRole],
       ["buckets", "Buckets", "bucket", always],
-      ["sharing", "Sharing", "link", hasRole],
+      ["sharing", "Sharing", "link", always],
     ],
   ],
   [

@@ -4,6 +4,7 @@ use super::record::{self, LinkRecord, id_of};
 use super::state::LinkState;
 use crate::error::LinkError;
 use crate::limits::{LINKS_PER_OBJECT_MAX, PAGE_RECORDS_READ_MAX, TXN_RECORDS_READ_MAX};
+use crate::types::author::Author;
 use crate::types::id::{ID_BYTES, LinkId};
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
 
@@ -16,6 +17,8 @@ pub struct LinkQuery {
     pub status: Option<LinkStatus>,
     /// Only links of this creator.
     pub created_by: Option<String>,
+    /// Only links that this member created.
+    pub author: Option<Author>,
     /// Only links before this one: where the last page ended.
     pub before: Option<LinkId>,
     /// Most links of the page.
@@ -90,6 +93,7 @@ impl LinkState {
     fn matches<T: LinkRecord>(&self, query: &LinkQuery, link: &T) -> bool {
         query.status.is_none_or(|status| link.status(self.now()) == status)
             && query.created_by.as_ref().is_none_or(|creator| *creator == link.link().created_by)
+            && query.author.as_ref().is_none_or(|member| link.is_of(member))
     }
 
     /// Returns the ids before one, the greatest first.

@@ -69,6 +69,10 @@ pub trait LinkRecord: Clone + Send + Sized + 'static {
     fn status(&self, now: Timestamp) -> LinkStatus;
     /// Returns the members that not every kind has.
     fn own(&self) -> OwnMembers;
+    /// Returns whether this member created the link.
+    fn is_of(&self, _member: &Author) -> bool {
+        false
+    }
     /// Makes a link of its parts; `None` if they are invalid.
     fn from_parts(link: Link, own: OwnMembers) -> Option<Self>;
 }
@@ -139,6 +143,10 @@ impl LinkRecord for Share {
             maximum_downloads: Some(self.maximum_downloads),
             author: self.author.clone(),
         }
+    }
+
+    fn is_of(&self, member: &Author) -> bool {
+        self.is_created_by(member)
     }
 
     fn from_parts(link: Link, own: OwnMembers) -> Option<Self> {

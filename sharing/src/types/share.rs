@@ -28,6 +28,12 @@ impl Share {
         self.password.is_some()
     }
 
+    /// Returns whether this member created the share.
+    #[must_use]
+    pub fn is_created_by(&self, member: &Author) -> bool {
+        self.author.as_ref().is_some_and(|author| author.is_same_person(member))
+    }
+
     /// Returns the status at `now`.
     #[must_use]
     pub fn status_at(&self, now: Timestamp) -> LinkStatus {

@@ -122,9 +122,32 @@ def test_shares_of_others_do_not_exist(served: Cairn, mia: Console, namesake: Co
     assert {share["id"] for share in everybody} == {own.id, of_namesake.id, of_admin.id}
     recorded = [event for event in audited(served, principal="person:mia", result="denied") if "somebody else has created" in event["detail"]]
     assert len(recorded) == 2 * len(routes(own))
-    assert mia.api("/shares").status_code == 403 and mia.api(f"/buckets/{OWN}/object-embeds/a.txt").status_code == 403
+    assert mia.api("/embeds").status_code == 403 and mia.api(f"/buckets/{OWN}/object-embeds/a.txt").status_code == 403
     for share in (own, of_namesake, of_admin):
         expect(served.admin.delete(f"/shares/{share.id}"), 204)
+
+
+def test_a_member_lists_the_own_shares_of_all_objects(served: Cairn, mia: Console, namesake: Console):
+    """Page by page and by status, also of objects that may not be read any more. Nothing is learned about other buckets."""
+    foreign = [share_object(served, BOX, "a.txt"), create(namesake, OWN, "a.txt")]
+    own = [create(mia, OWN, "a.txt") for _ in range(3)]
+    expect(mia.post(f"{API}/shares/{own[0].id}/revoke"), 200)
+    replace_policy(served, served.policies[READS], READS, STATEMENTS[DROPS])
+    try:
+        pages, token = [], None
+        while token or not pages:
+            page = expect(mia.get(f"{API}/shares", params={"limit": 2} | ({"continuation_token": token} if token else {})), 200)
+            pages.append([share["id"] for share in page["shares"]])
+            token = page["next_continuation_token"]
+        assert pages == [[own[2].id, own[1].id], [own[0].id]]
+        active = expect(mia.get(f"{API}/shares", params={"status": "active"}), 200)["shares"]
+        assert [share["id"] for share in active] == [own[2].id, own[1].id]
+        for name, value in (("bucket", OWN), ("bucket", "no-such-bucket"), ("created_by", "person:mia")):
+            denied(mia.get(f"{API}/shares", params={name: value}), "you cannot use this parameter")
+    finally:
+        replace_policy(served, served.policies[READS], READS, STATEMENTS[READS])
+        for share in (*foreign, *own):
+            expect(served.admin.delete(f"/shares/{share.id}"), 204)
 
 
 def test_each_use_asks_the_policies(served: Cairn, mia: Console):
@@ -173,6 +196,12 @@ def test_a_member_shares_in_the_console(served: Cairn, run_folder: Path):
         page.click("Done")
         page.see("of mia")
         assert "of somebody else" not in page.text() and page.violations() == []
+        page.click("Sharing")
+        page.see(f"{OWN}/a.txt")
+        assert "of mia" in page.text() and "of somebody else" not in page.text() and "Embeds" not in page.text()
+        page.load("#/public")
+        page.see("Buckets")
+        assert page.violations() == []
     assert [event["id"] for event in audited(served, principal="person:mia", result="denied")] == refused
     (share,) = [one for one in expect(served.admin.get(f"/buckets/{OWN}/object-shares/a.txt"), 200)["shares"] if one["label"] == "of mia"]
     assert (share["created_by"], share["id"] != foreign.id) == ("person:mia", True)

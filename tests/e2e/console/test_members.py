@@ -24,7 +24,7 @@ ID = "01890000-0000-7000-8000-000000000000"
 OPEN = {
     "get_session", "list_buckets", "get_bucket", "list_objects", "get_object", "download_object", "preview_object", "upload_object",
     "delete_object", "copy_object", "move_object", "set_object_tags", "list_object_versions", "delete_object_version", "restore_object",
-    "create_share", "list_object_shares", "get_share", "get_share_url", "update_share", "revoke_share", "delete_share",
+    "create_share", "list_shares", "list_object_shares", "get_share", "get_share_url", "update_share", "revoke_share", "delete_share",
 }
 TEAM_READS = [
     {"effect": "allow", "actions": ["s3:ListBucket"], "resources": [f"bucket:{OWN}"]},
@@ -313,7 +313,7 @@ def test_the_console_of_a_member(served: Cairn, mia: Console, run_folder: Path):
         page.load("#/storage")
         page.see(OWN)
         entries = page.run("async () => [...document.querySelectorAll('.rail [data-view], .bottom-bar [data-place]')].map((one) => one.dataset.view ?? one.dataset.place)")
-        assert entries == ["buckets", "buckets"]
+        assert entries == ["buckets", "sharing"] * 2
         page.load(f"#/bucket/{OWN}")
         page.see("a.txt")
         page.see("Upload files")

@@ -81,6 +81,31 @@ def test_cookies_are_of_one_browser_and_one_sign_in(served: Cairn):
     assert len(names) == 1 and names[0].startswith("cairn-session-")
 
 
+def test_two_tabs_of_a_browser_sign_in(served: Cairn):
+    """In any order, and also after one of them has failed. The cookie has at most the last four that have not ended."""
+    visitor = Visitor(served)
+    first, second, refused, last = (visitor.begin() for _ in range(4))
+
+    def begun() -> int:
+        return sum(len(cookie.value.split(".")) for cookie in visitor.browser.cookies if "sign-in" in cookie.name)
+
+    def finish(url: str, name: str) -> str:
+        for cookie in [cookie for cookie in visitor.browser.cookies if not cookie.name.startswith("cairn-")]:
+            visitor.browser.cookies.clear(cookie.domain, cookie.path, cookie.name)
+        return visitor.come_back(visitor.log_in(url, name)).headers["location"]
+
+    assert begun() == 4
+    assert finish(second, "ada") == "/"
+    assert visitor.session()["principal"] == "person:ada" and begun() == 3
+    assert finish(refused, "eve") == "/"
+    assert visitor.failure()["code"] == "SIGN_IN_REFUSED" and visitor.failure() is None and begun() == 2
+    assert finish(first, "ada") == "/" and begun() == 1
+    for _ in range(4):
+        visitor.begin()
+    assert begun() == 4
+    assert finish(last, "ada") == "/?sign-in=unknown"
+
+
 @pytest.mark.parametrize(("name", "words"), [
     ("eve", 'no value of the claim "groups" gives eve a role here'),
     ("max", 'Example sent no claim "groups" for max'),

@@ -108,11 +108,11 @@ pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    Ok(remove_cookies(Reply::no_content(), call.sessions()?.end(call.head)))
+    Ok(set_cookies(Reply::no_content(), call.sessions()?.end(call.head)))
 }
 
-/// Adds the headers that remove cookies from the browser.
-pub(super) fn remove_cookies(reply: Reply, cookies: Vec<String>) -> Reply {
+/// Adds `Set-Cookie` headers.
+pub(super) fn set_cookies(reply: Reply, cookies: Vec<String>) -> Reply {
     cookies.into_iter().fold(reply, |reply, cookie| reply.header("set-cookie", cookie))
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn end_own(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
     let sessions = call.sessions()?;
     let ended = sessions.end_all_of(call.caller()?);
     let reply = Reply::no_content().detail(format!("{ended} sessions"));
-    Ok(remove_cookies(reply, sessions.end(call.head)))
+    Ok(set_cookies(reply, sessions.end(call.head)))
 }
 
 /// `DELETE /sessions/{id}`: ends a session that the caller may see.
@@ -179,5 +179,5 @@ pub(crate) async fn end_by_id(mut call: Call<'_, '_>) -> Result<Reply, AdminErro
     let detail = format!("of {}, begun from {}", ended.caller.principal, ended.address);
     let reply = Reply::no_content().detail(detail);
     // The session is gone, so the browser drops its cookie.
-    Ok(if ended.is_current { remove_cookies(reply, sessions.end(call.head)) } else { reply })
+    Ok(if ended.is_current { set_cookies(reply, sessions.end(call.head)) } else { reply })
 }

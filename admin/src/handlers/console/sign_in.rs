@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::session::remove_cookies;
+use super::session::set_cookies;
 use crate::access::{AuditContext, Caller, PersonSignIns, SessionSource};
 use crate::call::Call;
 use crate::error::AdminError;
@@ -53,7 +53,7 @@ pub(crate) async fn sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let Some(people) = &call.context.sign_ins else { return Ok(Reply::no_content()) };
     let settings = people.sign_ins.settings();
-    let failure = people.value(call.head).and_then(|cookie| people.sign_ins.failure(cookie));
+    let failure = people.secrets(call.head).find_map(|secret| people.sign_ins.failure(secret));
     let is_told = failure.is_some();
     let body = SignInBody {
         name: &settings.name,
@@ -61,7 +61,7 @@ pub(crate) async fn sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         failure: failure.map(|error| Failure { code: error.code(), message: error.to_string() }),
     };
     let reply = Reply::json(StatusCode::OK, &body)?;
-    Ok(if is_told { remove_cookies(reply, people.remove(call.head)) } else { reply })
+    Ok(if is_told { set_cookies(reply, people.remove_ended(call.head)) } else { reply })
 }
 
 #[derive(Serialize)]
@@ -83,7 +83,7 @@ pub(crate) async fn begin_sign_in(mut call: Call<'_, '_>) -> Result<Reply, Admin
         SignInError::Busy => AdminError::TooManyRequests("too many people are signing in; try again later"),
         error => AdminError::SignInUnavailable(error.to_string()),
     })?;
-    let cookie = people.cookie_of(&begun, call.head);
+    let cookie = people.add(&begun, call.head);
     Ok(Reply::json(StatusCode::OK, &BegunBody { url: begun.url })?.header("set-cookie", cookie))
 }
 
@@ -91,7 +91,7 @@ pub(crate) async fn begin_sign_in(mut call: Call<'_, '_>) -> Result<Reply, Admin
 pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let people = call.sign_ins()?;
     let answer = parsed(call.head.query().unwrap_or_default())?;
-    let finish = async { Ok(people.sign_ins.finish(people.value(call.head), answer).await) };
+    let finish = async { Ok(people.sign_ins.finish(people.secrets(call.head), answer).await) };
     let person = match call.until_disconnect(finish).await? {
         Ok(person) => person,
         Err(error) => {
@@ -109,7 +109,7 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
     }
     let source = SessionSource::of(call.audit.client, call.head);
     let (cookie, _) = call.sessions()?.begin(caller, call.head, source, None, SystemClock.now())?;
-    Ok(remove_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove(call.head)))
+    Ok(set_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove_ended(call.head)))
 }
 
 /// Returns the parameters of the provider's answer. Others are ignored, as OpenID Connect says.

@@ -2,7 +2,7 @@
 
 use cairn_api::{EmbedVersion, LinkLabel, Time};
 use cairn_model::Timestamp;
-use cairn_sharing::{AnyLink, Author, Embed, Link, LinkStatus, Share};
+use cairn_sharing::{AnyLink, Embed, Link, LinkStatus, Share};
 use serde::Serialize;
 
 /// A kind of links as responses show it.
@@ -16,11 +16,6 @@ pub(crate) trait ManagedLink: AnyLink {
 
     /// Returns the JSON form at a time.
     fn body(&self, now: Timestamp) -> Self::Body;
-
-    /// Returns the member that created the link, or `None` if its creator has a role.
-    fn author(&self) -> Option<&Author> {
-        None
-    }
 }
 
 impl ManagedLink for Share {
@@ -30,10 +25,6 @@ impl ManagedLink for Share {
 
     fn body(&self, now: Timestamp) -> cairn_api::Share {
         share_body(self, now)
-    }
-
-    fn author(&self) -> Option<&Author> {
-        self.author.as_ref()
     }
 }
 

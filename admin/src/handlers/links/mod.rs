@@ -35,7 +35,7 @@ pub(crate) async fn list_of_object<T: ManagedLink>(call: Call<'_, '_>) -> Result
         LinkObject { bucket: bucket.name.clone(), bucket_id: bucket.id(), key: key.clone(), version: None };
     let mut links = sharing.of_object::<T>(object).await?;
     if let Some(member) = call.author()? {
-        links.retain(|link| link.author().is_some_and(|author| author.is_same_person(&member)));
+        links.retain(|link| link.is_of(&member));
     }
     if links.is_empty() {
         // A misspelt key is an error. An object in a damaged record has no links, too.
@@ -53,7 +53,7 @@ pub(crate) async fn list_of_object<T: ManagedLink>(call: Call<'_, '_>) -> Result
     Ok(paged_list(T::MEMBER, page, move |link| link.body(now)))
 }
 
-/// `GET /api/v1/shares` and `GET /api/v1/embeds`: pages of all links, the newest first.
+/// `GET /api/v1/shares` and `GET /api/v1/embeds`: pages of all links, the newest first. Members get the own ones.
 pub(crate) async fn list<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     const PARAMETERS: [&str; 5] = ["bucket", "status", "created_by", "limit", "continuation_token"];
     let query = call.parameters(&PARAMETERS)?;
@@ -74,6 +74,7 @@ pub(crate) async fn list<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, Ad
         bucket_id: bucket.map(|bucket| bucket.id()),
         status,
         created_by: query.text("created_by").map(str::to_owned),
+        author: call.author()?,
         before,
         limit: limit.map_or(PAGE_LINKS_DEFAULT, usize_of),
     };
