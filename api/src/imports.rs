@@ -18,6 +18,9 @@ pub struct BeginImport {
     /// Whether storage events are written for the versions.
     #[serde(default)]
     pub events: bool,
+    /// Whether the run begins paused: the importer continues a paused run that a restart of the server has ended.
+    #[serde(default)]
+    pub paused: bool,
 }
 
 /// A run that has begun.

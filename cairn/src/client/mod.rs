@@ -277,8 +277,7 @@ impl Client {
 
     /// Returns the failure for a response that is an error.
     pub(crate) fn refusal(&self, request: &Request, response: &Response) -> Failure {
-        let text = |name: &str| response.body.as_ref()?["error"][name].as_str();
-        let (Some(code), Some(message)) = (text("code"), text("message")) else {
+        let (Some(code), Some(message)) = (response.error("code"), response.error("message")) else {
             return self.unexpected_response(response);
         };
         if message.starts_with(CONSOLE_ANSWER) {
@@ -299,7 +298,7 @@ impl Client {
             status: response.status,
             code,
             message,
-            request_id: text("request_id"),
+            request_id: response.error("request_id"),
         };
         Failure::Failed(refusal.text())
     }
@@ -307,8 +306,7 @@ impl Client {
     /// Returns the failure for a response that no management plane sends.
     pub(crate) fn unexpected_response(&self, response: &Response) -> Failure {
         let (base, status) = (&self.base, response.status);
-        let message =
-            response.body.as_ref().and_then(|body| body["error"]["message"].as_str()).map(terminal::plain);
+        let message = response.error("message").map(terminal::plain);
         if response.status == StatusCode::BAD_REQUEST
             && self.base.starts_with("http:")
             && message.as_deref().is_some_and(|message| message.contains("requires TLS"))

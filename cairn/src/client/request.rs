@@ -104,3 +104,10 @@ pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) body: Option<Value>,
 }
+
+impl Response {
+    /// Returns a member of the error in the body: `code`, `message` or `request_id`.
+    pub(crate) fn error(&self, name: &str) -> Option<&str> {
+        self.body.as_ref()?["error"][name].as_str()
+    }
+}

@@ -160,7 +160,7 @@ def test_a_paused_importer_sends_nothing_until_it_is_resumed(own_importer: Impor
 
 
 def test_a_paused_importer_can_be_interrupted_and_outlives_a_restart(own_importer: Importer):
-    """Ctrl-C ends the wait. A server that was started again knows no pause."""
+    """Ctrl-C ends the wait. After a restart of the server another run begins, which is paused, too."""
     for ends in ("interrupted", "restarted"):
         process = own_importer.begin("objects", *SLOWLY)
         until(lambda before=arrived(own_importer): arrived(own_importer) > before, "nothing arrives")
@@ -179,6 +179,10 @@ def test_a_paused_importer_can_be_interrupted_and_outlives_a_restart(own_importe
             assert process.returncode == 130, errors
         else:
             own_importer.target.restart()
+            until(lambda: expect(own_importer.target.admin.get("/imports"), 200)["imports"], "no run begins")
+            again = run_of(own_importer)
+            assert again["paused_at"] and again["import_id"] != run["import_id"] and again["versions"] == 0
+            cli_of(own_importer.target).text("import", "resume", "many")
             output, errors = process.communicate(timeout=120)
             assert process.returncode == 0, (output, errors)
         assert "cairn: the import is paused\n" in errors and ("cairn: the import goes on\n" in errors) == (ends == "restarted")

@@ -73,7 +73,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     // Before anything of the source is copied. Each import checks it again.
     call.store()?.require(Feature::ImportedVersions)?;
-    let BeginImport { source, events } = call.json().await?;
+    let BeginImport { source, events, paused } = call.json().await?;
     if source.is_empty()
         || source.len() > SOURCE_BYTES_MAX
         || !source.bytes().all(|byte| byte.is_ascii_graphic())
@@ -84,7 +84,14 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     }
     let principal = call.caller()?.principal.to_string();
     let id = call.context.imports.begin(&bucket, (source.clone(), principal), events)?;
-    let detail = format!("from {source}{}", if events { ", with storage events" } else { "" });
+    if paused {
+        call.context.imports.get(&bucket, &id.to_string())?.set_paused(true);
+    }
+    let detail = format!(
+        "from {source}{}{}",
+        if events { ", with storage events" } else { "" },
+        if paused { ", paused" } else { "" }
+    );
     Ok(Reply::json(StatusCode::CREATED, &BegunImport { import_id: id.to_string().into() })?.detail(detail))
 }
 

@@ -228,13 +228,11 @@ fn one_bucket(run: &Run<'_>, name: &str, tally: &Tally, shown: &Shown) -> Outcom
         Err(Refused::Command(failure)) => return Err(failure),
     };
     let is_over = AtomicBool::new(false);
-    let (target, begun) = (run.target, || run.target.begun_run(name));
+    let look = || run.target.look(name);
     // An earlier round may have begun the run, and it may be paused since.
-    if let Some(id) = begun() {
-        target.watch.look(target.client, &id);
-    }
+    look();
     thread::scope(|scope| {
-        let watching = scope.spawn(|| target.watch.keep(target.client, begun, &is_over));
+        let watching = scope.spawn(|| run.target.watch.keep(look, &is_over));
         let counting = scope.spawn(|| {
             let mut counted = 0;
             loop {

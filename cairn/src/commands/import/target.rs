@@ -105,9 +105,8 @@ impl<'a> Target<'a> {
         if response.status.is_success() {
             return Ok(response.body.unwrap_or_default());
         }
-        let text = |name: &str| response.body.as_ref().and_then(|body| body["error"][name].as_str());
         let refusal = || self.client.refusal(request, &response);
-        match (text("code"), text("message")) {
+        match (response.error("code"), response.error("message")) {
             (
                 Some("UNAUTHENTICATED" | "FORBIDDEN" | "NOT_FOUND" | "BUCKET_NOT_FOUND" | "STORAGE_FULL"),
                 _,
@@ -134,11 +133,7 @@ impl<'a> Target<'a> {
             let id = self.run_of(bucket)?;
             match send(&id) {
                 Err(Refused::Version { code, .. }) if code == "IMPORT_NOT_FOUND" => {
-                    let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Another thread may have begun a new run already.
-                    if runs.get(bucket) == Some(&id) {
-                        runs.remove(bucket);
-                    }
+                    self.forget(bucket, &id);
                 }
                 answered => return answered,
             }
@@ -146,9 +141,25 @@ impl<'a> Target<'a> {
         Err(Refused::Command("the server forgets the import again and again: does it restart?".into()))
     }
 
-    /// Returns the id of the bucket's run, if it has begun.
-    pub(super) fn begun_run(&self, bucket: &str) -> Option<String> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(bucket).cloned()
+    /// Looks whether the bucket's run is paused, if it has begun. A paused run that a restart of the server has ended is
+    /// continued by another one, which is paused, too.
+    pub(super) fn look(&self, bucket: &str) {
+        let begun = self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(bucket).cloned();
+        let Some(id) = begun else { return };
+        if self.watch.look(self.client, &id) {
+            self.forget(bucket, &id);
+            // If it cannot begin now, the first request after the pause begins it, or says what is wrong.
+            drop(self.run_of(bucket));
+        }
+    }
+
+    /// Forgets a run that the server has forgotten.
+    fn forget(&self, bucket: &str, id: &str) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have begun a new run already.
+        if runs.get(bucket).is_some_and(|known| known == id) {
+            runs.remove(bucket);
+        }
     }
 
     fn run_of(&self, bucket: &str) -> Result<String, Refused> {
@@ -156,7 +167,10 @@ impl<'a> Target<'a> {
         if let Some(id) = runs.get(bucket) {
             return Ok(id.clone());
         }
-        let body = json!({"source": self.source.endpoint.url(), "events": self.events});
+        let mut body = json!({"source": self.source.endpoint.url(), "events": self.events});
+        if self.watch.is_paused() {
+            body["paused"] = true.into();
+        }
         let path = format!("{}/imports", bucket_path(bucket));
         let begun = self.call(&Request::post(path).json(&body))?;
         let id = begun["import_id"].as_str().ok_or("the response contains no import_id")?;

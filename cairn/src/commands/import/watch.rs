@@ -33,29 +33,32 @@ impl Watch {
         }
     }
 
-    /// Asks the server again and again, until it is over; whoever ends it wakes this thread. `run` returns the id of the run.
-    pub(super) fn keep(&self, client: &Client, run: impl Fn() -> Option<String>, is_over: &AtomicBool) {
+    /// Asks the server again and again, until it is over; whoever ends it wakes this thread. `look` asks once.
+    pub(super) fn keep(&self, look: impl Fn(), is_over: &AtomicBool) {
         loop {
             thread::park_timeout(LOOK_EVERY);
             if is_over.load(Ordering::Relaxed) {
                 break;
             }
-            if let Some(id) = run() {
-                self.look(client, &id);
-            }
+            look();
         }
         self.is_paused.store(false, Ordering::Relaxed);
     }
 
-    /// Asks the server once.
-    pub(super) fn look(&self, client: &Client, id: &str) {
+    /// Asks the server once. Returns whether it has forgotten a run that was paused, which stays so.
+    pub(super) fn look(&self, client: &Client, id: &str) -> bool {
         let is_paused = match client.call_raw(&Request::get(format!("/api/v1/imports/{id}"))) {
             Ok(response) if response.status.is_success() => {
                 response.body.is_some_and(|body| !body["paused_at"].is_null())
             }
             // It is busy, is being restarted, or cannot be reached: what was true stays true.
-            Ok(response) if response.status.is_server_error() || response.status.as_u16() == 429 => return,
-            Err(_) => return,
+            Ok(response) if response.status.is_server_error() || response.status.as_u16() == 429 => {
+                return false;
+            }
+            Err(_) => return false,
+            Ok(response) if self.is_paused() && response.error("code") == Some("IMPORT_NOT_FOUND") => {
+                return true;
+            }
             // The run is forgotten, or the credential is not valid any more: the next request of the run says what is wrong.
             Ok(_) => false,
         };
@@ -65,5 +68,6 @@ impl Watch {
             let state = if is_paused { "is paused" } else { "goes on" };
             print_error(&format!("cairn: the import {state}\n"));
         }
+        false
     }
 }
