@@ -8,6 +8,7 @@ use cairn_api::{
 };
 use cairn_engine::{Bucket, BucketChange, BucketSettings, Cause, EngineError, Quota, Versioning};
 use cairn_http1::iso8601_millis;
+use cairn_identity::policy::{Action, Decision, Resource};
 use http::StatusCode;
 use serde::Serialize;
 
@@ -66,6 +67,8 @@ fn bucket_body(bucket: &Bucket) -> cairn_api::Bucket {
 struct OwnBucket<'b> {
     name: &'b str,
     created_at: String,
+    /// Whether the objects may be listed. The console does not ask for what would be refused.
+    may_list: bool,
 }
 
 #[derive(Serialize)]
@@ -82,6 +85,8 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let own = own.map(|bucket| OwnBucket {
             name: bucket.name.as_str(),
             created_at: iso8601_millis(bucket.created_at.0),
+            may_list: rights.decide(Action::ListBucket, Resource::Bucket(bucket.name.as_str()), client)
+                == Decision::Allowed,
         });
         return Reply::json(StatusCode::OK, &OwnBuckets { buckets: own.collect() });
     }

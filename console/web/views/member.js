@@ -32,10 +32,12 @@ const showBuckets = (view) =>
   });
 
 async function showFolder(view, bucket, prefix) {
+  const { buckets } = await api.get("/api/v1/buckets");
+  const mayList = buckets.find(({ name }) => name === bucket)?.may_list ?? true;
   const rows = h("div");
   const upload = async (files) => {
     // Without the right to list, nothing is known about names: objects that exist are kept.
-    const wanted = await decided(bucket, prefix, files, false).catch(() => files);
+    const wanted = mayList ? await decided(bucket, prefix, files, false).catch(() => files) : files;
     if (wanted?.length) await add(bucket, wanted, { prefix });
   };
   const input = h("input", {
@@ -76,6 +78,18 @@ async function showFolder(view, bucket, prefix) {
     h("div", { class: "path" }, h("nav", { "aria-label": t("Folders") }, crumbs(bucket, prefix))),
     rows,
   );
+  const text = t("Drop to upload to {name}", { name: `${bucket}/${prefix}` });
+  takeDrops(
+    view,
+    text,
+    () => true,
+    (transfer) => dropped(transfer, prefix).then(upload),
+  );
+  showUploads();
+  if (!mayList) {
+    fill(rows, emptyBox(t("You may upload files here, but not see what is there.")));
+    return undefined;
+  }
   const list = pages(rows, {
     automatic: true,
     load: async (token) => {
@@ -88,15 +102,7 @@ async function showFolder(view, bucket, prefix) {
     empty: () =>
       emptyBox(prefix ? t("Nothing begins with this prefix.") : t("No objects yet. Drop files here or upload.")),
   });
-  const text = t("Drop to upload to {name}", { name: `${bucket}/${prefix}` });
-  takeDrops(
-    view,
-    text,
-    () => true,
-    (transfer) => dropped(transfer, prefix).then(upload),
-  );
   whenUploaded((target, key) => target === bucket && key.startsWith(prefix) && list.reload());
-  showUploads();
   await list.ready;
   return () => {
     list.stop();

@@ -16,6 +16,7 @@ from harness.members import audited, create_policy, denied, path_of, replace_pol
 from harness.openid import Visitor
 from harness.page import Page, console_browser
 from harness.server import Cairn
+from harness.wait import until
 
 MEMBERS = "team=team reads,team = team writes,letters=drop letters,lost=no such policy"
 OWN, OTHER, BOX = "team-files", "other-files", "letter-box"
@@ -63,7 +64,7 @@ def test_a_member_sees_the_own_buckets_only(served: Cairn, mia: Console):
     assert (session["role"], session["principal"]) == ("member", "person:mia")
     assert expect(mia.api("/auth/session"), 200)["role"] == "member"
     (bucket,) = expect(mia.api("/buckets"), 200)["buckets"]
-    assert bucket.keys() == {"name", "created_at"} and bucket["name"] == OWN
+    assert bucket.keys() == {"name", "created_at", "may_list"} and (bucket["name"], bucket["may_list"]) == (OWN, True)
     assert expect(mia.api(f"/buckets/{OWN}"), 200)["usage"]["objects"] >= 4
     for name in (OTHER, BOX, "no-such-bucket"):
         denied(mia.api(f"/buckets/{name}"), "you need s3:ListBucket on this bucket, and no policy allows it")
@@ -276,6 +277,25 @@ def test_who_may_only_write_learns_nothing_else(served: Cairn):
         denied(console.get(path_of(BOX, "missing")), "s3:ListBucket")
     finally:
         replace_policy(served, served.policies["drop letters"], "drop letters", DROPS)
+
+
+def test_the_console_asks_for_no_list_that_is_closed(served: Cairn, run_folder: Path):
+    """Whoever may only upload is told so, and the audit trail has no refusal."""
+    console = signed_in(served, "pia")
+    (bucket,) = expect(console.api("/buckets"), 200)["buckets"]
+    assert (bucket["name"], bucket["may_list"]) == (BOX, False)
+    refused = [event["id"] for event in audited(served, principal="person:pia", result="denied")]
+    letter = run_folder / "letter.txt"
+    letter.write_bytes(b"of pia")
+    with console_browser(run_folder / "letter-browser") as browser:
+        page = Page(browser, served.console)
+        show_console(page, console)
+        page.load(f"#/bucket/{BOX}")
+        page.see("You may upload files here, but not see what is there.")
+        page.upload("Files to upload", letter)
+        until(lambda: served.s3.get(BOX, "letter.txt").body == b"of pia", "the letter does not arrive")
+        assert page.violations() == []
+    assert [event["id"] for event in audited(served, principal="person:pia", result="denied")] == refused
 
 
 def test_a_policy_that_does_not_exist_gives_nothing(served: Cairn):
