@@ -2,6 +2,7 @@
 
 use cairn_engine::EngineError;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
+use cairn_identity::Role;
 use cairn_identity::directory::DirectoryError;
 use cairn_sharing::{LinkError, LinkKind};
 use cairn_tables::StoreFailure;
@@ -37,6 +38,11 @@ macro_rules! error_table {
     };
 }
 
+fn wrong_role(roles: &[Role]) -> String {
+    let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
+    format!("the role of this credential does not allow this operation, which takes {}", names.join(" or "))
+}
+
 error_table! {
     /// No route has this path.
     NotFound => S::NOT_FOUND, "NOT_FOUND", "the route does not exist";
@@ -50,6 +56,8 @@ error_table! {
         if *is_configured { NOT_SCRAPER } else { NO_SCRAPER };
     /// The caller's role may not call the operation.
     Forbidden => S::FORBIDDEN, "FORBIDDEN", "the role of this credential does not allow this operation";
+    /// The caller's role may not call the operation: which ones may.
+    WrongRole(roles: &'static [Role]) => S::FORBIDDEN, "FORBIDDEN", wrong_role(roles);
     /// A member may not do this: what is missing.
     MissingRight(message: String) => S::FORBIDDEN, "FORBIDDEN", message;
     /// A browser added its stored root credential to a request from another site's page.

@@ -5,6 +5,8 @@ use cairn_identity::{Role, Standing};
 use cairn_observe::AuditKind;
 use http::Method;
 
+use crate::error::AdminError;
+
 /// The principals that may call an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
@@ -113,6 +115,14 @@ impl Operation {
         match standing {
             Standing::Role(role) => self.access.admits(*role),
             Standing::Member(_) => self.members().is_some(),
+        }
+    }
+
+    /// Returns the refusal of a caller that the operation does not admit.
+    pub(crate) fn refusal(&self) -> AdminError {
+        match self.access {
+            Access::Roles(roles) => AdminError::WrongRole(roles),
+            Access::Public | Access::Redirected | Access::Scraper => AdminError::Forbidden,
         }
     }
 

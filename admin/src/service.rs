@@ -115,7 +115,7 @@ impl AdminService {
                 self.throttle_failure(head, client, error).await
             }
             (Err(error), _) => error.clone(),
-            (Ok(_), Some(caller)) if !route.operation.admits(&caller.standing) => AdminError::Forbidden,
+            (Ok(_), Some(caller)) if !route.operation.admits(&caller.standing) => route.operation.refusal(),
             (Ok(_), Some(Caller { authentication: AuthenticationKind::Basic, .. }))
                 if route.operation.method != Method::GET && is_cross_site(head) =>
             {

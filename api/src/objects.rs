@@ -318,6 +318,9 @@ pub struct RestoreBucket {
     /// Only counts, and changes nothing.
     #[serde(default)]
     pub dry_run: bool,
+    /// Objects that did not exist at that moment stay, and count as unchanged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_newer: bool,
 }
 
 /// What a restoration does to a key.

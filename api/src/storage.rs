@@ -171,12 +171,24 @@ pub struct BeginBackup {
     /// The backup ends by itself after so many seconds.
     #[schemars(range(min = 1, max = 604_800), extend("default" = 7200))]
     pub timeout_seconds: Option<u64>,
+    /// The backup ends by itself when nobody has asked for it by its id for so many seconds. Without it, the backup needs no
+    /// client.
+    #[schemars(range(min = 1, max = 604_800))]
+    pub lease_seconds: Option<u64>,
 }
 
 /// The backup in progress, or the last one since the service was started.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Backup {
     pub state: BackupState,
+    /// Whether the store can be copied now: the state is `held`.
+    pub held: bool,
+    /// When the backup in progress began.
+    pub since: Option<Time>,
+    /// When the backup in progress ends by itself.
+    pub ends_at: Option<Time>,
+    /// Who began the backup in progress.
+    pub by: Option<String>,
     /// None if there was no backup.
     pub id: Option<String>,
     pub begun_at: Option<Time>,

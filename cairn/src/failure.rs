@@ -1,7 +1,7 @@
 //! Failures of commands: exit codes, and messages for errors of a server with advice on what to do next.
 
 use serde_json::Value;
-use ureq::http::{Method, StatusCode};
+use ureq::http::StatusCode;
 
 use crate::environment::TOKEN_VARIABLE;
 use crate::terminal::plain;
@@ -63,7 +63,6 @@ impl From<&str> for Failure {
 
 /// An error response of a server, and what it answers.
 pub(crate) struct Refusal<'r> {
-    pub(crate) method: &'r Method,
     pub(crate) path: &'r str,
     /// The body of the request, if it is JSON.
     pub(crate) body: &'r Value,
@@ -86,12 +85,6 @@ impl Refusal<'_> {
 
     fn next(&self) -> Option<String> {
         let next = match self.code {
-            "FORBIDDEN" => {
-                return Some(format!(
-                    "this requires a token with the role {}",
-                    roles(self.method, self.path)
-                ));
-            }
             "UNAUTHENTICATED" => {
                 return Some(format!(
                     "{TOKEN_VARIABLE} does not contain a valid token of this server: use the server's \
@@ -113,10 +106,16 @@ impl Refusal<'_> {
                  `cairn bucket delete --force` deletes the bucket too"
             }
             "BUCKET_ALREADY_EXISTS" => "`cairn bucket show` shows it",
+            "OBJECT_ALREADY_EXISTS" => "without --if-absent it is overwritten",
             "OBJECT_LOCK_NOT_ENABLED" => {
                 "`cairn bucket create --object-lock` makes a bucket with object lock"
             }
-            "INVALID_BUCKET_STATE" => "object lock is permanent and requires versioning to stay enabled",
+            "INVALID_BUCKET_STATE" if self.message.contains("object lock") => {
+                "object lock is permanent and requires versioning to stay enabled"
+            }
+            "INVALID_BUCKET_STATE" if self.message.contains("never had versioning") => {
+                "`cairn bucket protect` keeps what is overwritten and deleted from now on"
+            }
             "SERVICE_ACCOUNT_NOT_FOUND" => "`cairn service-account list` shows the accounts",
             "SERVICE_ACCOUNT_ALREADY_EXISTS" => "`cairn service-account show` shows it",
             "ACCESS_KEY_EXISTS" => "`cairn service-account list` shows the accounts and their access keys",
@@ -192,22 +191,6 @@ fn options(message: &str) -> Option<String> {
     let named = OPTIONS.iter().filter(|(member, _)| words().any(|word| word == *member));
     let named: Vec<_> = named.map(|(member, option)| format!("{option} sets {member}")).collect();
     Some(named.join(", ")).filter(|text| !text.is_empty())
-}
-
-/// Returns the roles that the server allows. System administrators manage accounts, policies, tokens and webhooks. Auditors may
-/// read accounts, policies and the audit trail.
-fn roles(method: &Method, path: &str) -> &'static str {
-    const TOKENS: &str = "/api/v1/management-tokens";
-    const AUDITED: [&str; 3] = ["/api/v1/audit/", "/api/v1/service-accounts", "/api/v1/policies"];
-    const WEBHOOKS: &str = "/api/v1/webhook";
-    let is_audited = AUDITED.iter().any(|audited| path.starts_with(audited));
-    if is_audited && method == Method::GET {
-        "system_admin or auditor"
-    } else if is_audited || path.starts_with(TOKENS) || path.starts_with(WEBHOOKS) {
-        "system_admin"
-    } else {
-        "system_admin or storage_admin"
-    }
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ function signInAgain() {
     if (provider) addEventListener("focus", look);
     while (!isBack) {
       const { content, login } = loginForm(true, provider);
-      if (await ask({ title: t("Sign in"), content, action: t("Sign in"), submit: login })) break;
+      if (await ask({ title: t("Sign in"), content, action: t("Sign in"), isNote: true, submit: login })) break;
     }
     removeEventListener("focus", look);
     signingIn = null;

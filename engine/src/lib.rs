@@ -80,7 +80,7 @@ pub use format::superblock::{StoreFacts, StoreId};
 pub use lifecycle::LifecycleOptions;
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
-pub use salvage::{ContentError, SalvageLoss, SalvageTarget, SalvagedVersion, WriteContent, salvage};
+pub use salvage::{ContentError, DamagedStore, SalvageLoss, SalvageTarget, SalvagedVersion, WriteContent};
 pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart};
 pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
@@ -89,7 +89,7 @@ pub use store::compact::{CompactError, compact_store};
 pub use store::compaction::OtherEnvironment;
 pub use store::compaction_status::CompactionStatus;
 pub use store::discard_logs::{DamagedSlice, DiscardMode, LostObject, discard_damaged_logs};
-pub use store::hold_status::{HoldState, HoldStatus};
+pub use store::hold_status::{HoldRequest, HoldState, HoldStatus};
 pub use store::metrics::StoreMetrics;
 pub use store::options::{CommitMode, EtagKind, StoreOptions};
 pub use store::preflight::{

@@ -3,7 +3,8 @@
 use crate::support::{content, folder, get, key, name, options, put, until, with_engine, with_engine_on};
 use cairn_engine::backup::{BackupFolder, Copied, HeldFolders, copy_into, restore, verify_backups};
 use cairn_engine::{
-    Bucket, BucketSettings, DeleteOptions, Engine, HoldState, Origin, StoreOptions, WriteCondition,
+    Bucket, BucketSettings, DeleteOptions, Engine, HoldRequest, HoldState, Origin, StoreOptions,
+    WriteCondition,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,9 @@ async fn write_round(engine: &Rc<Engine>, bucket: &Arc<Bucket>, round: u64) {
 
 async fn hold(engine: &Rc<Engine>) -> HeldFolders {
     let store = engine.store();
-    let begun = store.begin_hold(Vec::new(), Duration::from_secs(600)).expect("begins");
+    let request =
+        HoldRequest { timeout: Duration::from_secs(600), lease: None, principal: "a test".to_owned() };
+    let begun = store.begin_hold(Vec::new(), request).expect("begins");
     until("the store is held", || store.hold().state != HoldState::Copying).await;
     assert_eq!(store.hold().state, HoldState::Held, "{:?}", store.hold());
     HeldFolders { data_dir: begun.data_dir, backup_dir: begun.backup_dir }

@@ -242,8 +242,7 @@ const DIRECTORY: &str = "Directory buckets are not implemented: use general purp
                          complete content.";
 const ENCRYPTION: &str = "Bucket and request settings of server-side encryption are not implemented: encryption at \
                           rest is a setting of the whole server.";
-const LIFECYCLE: &str =
-    "Lifecycle configuration through S3 is not implemented: delete objects with DeleteObject.";
+const LIFECYCLE: &str = "Lifecycle configuration through S3 is not implemented: set rules through the management API (cairn lifecycle create).";
 const LIST_V1: &str = "ListObjects (version 1) is not implemented: use ListObjectsV2 (list-type=2; set \
                        list_version = 2 or similar in the client).";
 const NOTIFICATION: &str = "Bucket notifications are not implemented: webhooks of the management API deliver the same \
@@ -252,8 +251,8 @@ const OBJECT_LAMBDA: &str = "Object Lambda is not implemented: get the object wi
                              the client.";
 const PART_COPY: &str = "UploadPartCopy is not implemented: upload the part's bytes with UploadPart (turn off copies of \
                          parts in the client).";
-const POLICY: &str = "Bucket policies are not implemented: grant access with presigned URLs or with the policies of \
-                      service accounts.";
+const POLICY: &str = "Bucket policies are not implemented: make objects public through the management API (cairn public \
+                      set), or grant access with presigned URLs or with the policies of service accounts.";
 const POST_FORM: &str = "POST form uploads are not implemented: use PutObject with a presigned PUT URL.";
 const REPLICATION: &str = "Replication is not implemented: copy objects with a client such as rclone.";
 const RESTORE: &str =
@@ -263,6 +262,8 @@ const SESSION: &str = "CreateSession is not implemented: sign each request with 
 const SETTINGS: &str = "This bucket setting is not implemented: use the bucket without it.";
 const STS: &str = "STS and session tokens are not implemented: sign with an access key and its secret, or use \
                    presigned URLs.";
+const BUCKET_TAGGING: &str =
+    "Tagging through S3 is not implemented: tag the bucket through the management API (cairn bucket tags).";
 const TAGGING: &str = "Tagging is not implemented: use user metadata (x-amz-meta-*).";
 const TORRENT: &str = "Torrents are not implemented: use GetObject, with ranges where needed.";
 const WEBSITE: &str =
@@ -335,9 +336,9 @@ operations! {
     // are preferred.
     extended {
         ListObjects: GET Bucket [Plain], LIST_BUCKET => list_objects(call), accepts Public, strict LIST_V1;
-        GetBucketTagging: GET Bucket [query("tagging")], MANAGE_BUCKET => get_bucket_tagging(call), strict TAGGING;
-        PutBucketTagging: PUT Bucket [query("tagging")], MANAGE_BUCKET => put_bucket_tagging(call, body).await, accepts Body, strict TAGGING;
-        DeleteBucketTagging: DELETE Bucket [query("tagging")], MANAGE_BUCKET => delete_bucket_tagging(call).await, strict TAGGING;
+        GetBucketTagging: GET Bucket [query("tagging")], MANAGE_BUCKET => get_bucket_tagging(call), strict BUCKET_TAGGING;
+        PutBucketTagging: PUT Bucket [query("tagging")], MANAGE_BUCKET => put_bucket_tagging(call, body).await, accepts Body, strict BUCKET_TAGGING;
+        DeleteBucketTagging: DELETE Bucket [query("tagging")], MANAGE_BUCKET => delete_bucket_tagging(call).await, strict BUCKET_TAGGING;
         GetObjectTagging: GET Object [query("tagging")], GET_OBJECT => get_object_tagging(call), accepts Version, strict TAGGING;
         PutObjectTagging: PUT Object [query("tagging")], PUT_OBJECT => put_object_tagging(call, body).await, accepts Body Version, strict TAGGING;
         DeleteObjectTagging: DELETE Object [query("tagging")], PUT_OBJECT => delete_object_tagging(call).await, accepts Version, strict TAGGING;

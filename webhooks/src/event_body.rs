@@ -14,6 +14,7 @@ const REASON_LIFECYCLE: &str = "lifecycle";
 pub fn event_body(event: &StorageEvent) -> cairn_api::StorageEvent {
     let object = event.object.as_ref();
     let is_marker = object.is_some_and(|object| object.is_delete_marker);
+    let has_marker = matches!(event.kind, EventType::ObjectDeleted | EventType::ObjectRestored);
     let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     cairn_api::StorageEvent {
         id: event.id.to_string().into(),
@@ -29,7 +30,7 @@ pub fn event_body(event: &StorageEvent) -> cairn_api::StorageEvent {
             principal: known(&event.principal),
             request_id: known(&event.request_id),
             sequencer: format!("{:016x}", event.id.tick().0),
-            delete_marker: (is_marker && event.kind == EventType::ObjectDeleted).then_some(true),
+            delete_marker: (is_marker && has_marker).then_some(true),
             reason: event.lifecycle_rule.as_ref().map(|_| REASON_LIFECYCLE.into()),
             rule_id: event.lifecycle_rule.clone(),
             test: None,

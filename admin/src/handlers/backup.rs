@@ -1,11 +1,13 @@
 //! The routes of backups: hold, status, end.
 //!
-//! A hold belongs to the store, not to a connection: it lasts until it is ended or its time is over.
+//! A hold lasts until it is ended or its time is over. With a lease it also ends when its client has not asked for it for long.
 
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup, Time};
-use cairn_engine::{EngineError, HoldState, HoldStatus, OtherEnvironment, limits::HOLD_TIME_MAX};
+use cairn_engine::{
+    EngineError, HoldRequest, HoldState, HoldStatus, OtherEnvironment, limits::HOLD_TIME_MAX,
+};
 use http::StatusCode;
 
 use crate::call::Call;
@@ -17,10 +19,14 @@ use crate::reply::Reply;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
 fn body(status: HoldStatus) -> Backup {
-    let was_begun = status.state != HoldState::None;
+    let (was_begun, is_active) = (status.state != HoldState::None, status.state.is_active());
     let folder = |path: std::path::PathBuf| was_begun.then(|| path.to_string_lossy().into_owned());
     Backup {
         state: status.state.name().into(),
+        held: status.state == HoldState::Held,
+        since: status.begun_at.filter(|_| is_active).map(Time::from),
+        ends_at: status.expires_at.filter(|_| is_active).map(Time::from),
+        by: is_active.then_some(status.principal),
         id: was_begun.then_some(status.id),
         begun_at: status.begun_at.map(Time::from),
         held_at: status.held_at.map(Time::from),
@@ -46,27 +52,38 @@ pub(crate) fn other_environments(open: &OpenStore) -> Vec<OtherEnvironment> {
     ]
 }
 
-/// `GET /api/v1/storage/backup`.
+/// `GET /api/v1/storage/backup`. With `id`, renews the lease of that hold.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    Reply::json(StatusCode::OK, &body(call.store()?.hold()))
+    let (parameters, store) = (call.parameters(&["id"])?, call.store()?);
+    if let Some(id) = parameters.text("id") {
+        store.renew_hold(id);
+    }
+    Reply::json(StatusCode::OK, &body(store.hold()))
 }
 
 /// `POST /api/v1/storage/backup`. Answers when the copy of the metadata has begun.
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let BeginBackup { timeout_seconds } = call.optional_json().await?;
-    let timeout = timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
-    if timeout.is_zero() || timeout > HOLD_TIME_MAX {
-        return Err(AdminError::invalid("timeout_seconds must be 1 to 604800"));
-    }
+    let BeginBackup { timeout_seconds, lease_seconds } = call.optional_json().await?;
+    let timeout = duration("timeout_seconds", timeout_seconds)?.unwrap_or(DEFAULT_TIMEOUT);
+    let lease = duration("lease_seconds", lease_seconds)?;
+    let request = HoldRequest { timeout, lease, principal: call.caller()?.principal.to_string() };
     let open = call.context.open()?;
-    let begun = open.engine.store().begin_hold(other_environments(open), timeout);
+    let begun = open.engine.store().begin_hold(other_environments(open), request);
     let status = begun.map_err(|error| match error {
         EngineError::Overloaded => AdminError::TooManyRequests("a backup is already in progress"),
         error => error.into(),
     })?;
     Reply::json(StatusCode::ACCEPTED, &body(status))
+}
+
+/// Checks a time of a request.
+fn duration(name: &str, seconds: Option<u64>) -> Result<Option<Duration>, AdminError> {
+    let duration = seconds.map(Duration::from_secs);
+    if duration.is_some_and(|duration| duration.is_zero() || duration > HOLD_TIME_MAX) {
+        return Err(AdminError::invalid(format!("{name}: must be 1 to {}", HOLD_TIME_MAX.as_secs())));
+    }
+    Ok(duration)
 }
 
 /// `DELETE /api/v1/storage/backup`.

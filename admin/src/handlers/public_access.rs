@@ -45,18 +45,26 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     if !call.context.capabilities.public_access && !prefixes.iter().all(is_known) {
         return Err(AdminError::PublicAccessDisabled);
     }
-    let was_blocked = before.as_deref().is_some_and(PublicAccess::is_blocked);
-    let block = match (was_blocked, body.blocked) {
-        (false, true) => Some(Some(PublicAccessBlock::ALL)),
-        (true, false) => Some(None),
-        _ => None,
-    };
+    let block = changed_block(before.as_deref().and_then(|before| before.block), body.blocked);
     let detail = described(&prefixes, body.blocked);
     let created_by = Arc::from(&*call.caller()?.principal);
     let rules = NewPublicRules { prefixes, created_at: SystemClock.now(), created_by, policy: None };
     let change = BucketChange::PublicAccess { rules: Some(rules), block };
     call.store()?.change_bucket(&bucket, change).await?;
     Ok(Reply::json(StatusCode::OK, &body)?.detail(detail))
+}
+
+/// Returns the block that a request sets, if it changes it. What S3 clients have put besides `RestrictPublicBuckets` stays.
+fn changed_block(before: Option<PublicAccessBlock>, blocked: bool) -> Option<Option<PublicAccessBlock>> {
+    let was_blocked = before.is_some_and(|block| block.restrict_public_buckets);
+    match before {
+        _ if was_blocked == blocked => None,
+        _ if blocked => Some(Some(PublicAccessBlock::ALL)),
+        Some(block) if block != PublicAccessBlock::ALL => {
+            Some(Some(PublicAccessBlock { restrict_public_buckets: false, ..block }))
+        }
+        _ => Some(None),
+    }
 }
 
 /// Checks the rules of a request, and returns their prefixes.

@@ -78,12 +78,28 @@ struct Found {
 /// What the application has in the end.
 struct Ready {
     account: String,
+    is_enabled: bool,
     policy: String,
     access_key: Option<String>,
     /// Only if this run made it.
     secret_key: Option<String>,
     /// What was made, for people.
     created: Vec<String>,
+}
+
+impl Ready {
+    /// Returns what keeps the application from working, and what to do about it.
+    fn lack(&self) -> Option<String> {
+        if !self.is_enabled {
+            let account = plain(&self.account);
+            return Some(format!(
+                "its account is disabled; `cairn service-account enable {account}` enables it"
+            ));
+        }
+        let has_key = self.access_key.is_some();
+        (!has_key)
+            .then(|| format!("its account has no valid access key; {} makes one", rotation(&self.account)))
+    }
 }
 
 impl Wanted<'_> {
@@ -238,11 +254,15 @@ impl Found {
                 let NewCredential { credential } = read(&client.call(&Request::post(path))?)?;
                 access_key = Some(credential.credential.access_key.to_string());
                 secret_key = credential.secret_key.map(|secret| secret.to_string());
-                created.push("another access key, because nobody has seen the first one".to_owned());
+                created.push(
+                    "another access key, because the secret key of an earlier one cannot be shown again"
+                        .to_owned(),
+                );
             }
         }
         Ok(Ready {
             account: account.id.to_string(),
+            is_enabled: account.enabled,
             policy: policy.id.to_string(),
             access_key,
             secret_key,
@@ -316,10 +336,12 @@ impl Create {
     /// What people read: what was done, the facts, the settings.
     fn text(&self, ready: &Ready, facts: &Facts<'_>, settings_of: Option<S3Client>) -> String {
         let Self { name, bucket, prefix, rights, .. } = self;
-        let done = if ready.created.is_empty() {
-            format!("nothing was changed: the application {name} has all that it needs")
-        } else {
-            format!("created: {}", ready.created.join(", "))
+        let done = match ready.lack() {
+            Some(lack) => format!("the application {name} cannot work: {lack}"),
+            None if ready.created.is_empty() => {
+                format!("nothing was changed: the application {name} has all that it needs")
+            }
+            None => format!("created: {}", ready.created.join(", ")),
         };
         let shown = |value: Option<&str>| value.filter(|text| !text.is_empty()).unwrap_or("-").to_owned();
         let rows = [

@@ -60,28 +60,49 @@ const RULES: Columns<PublicBucketRule> = &[
     ("by", |rule| text(&rule.created_by)),
 ];
 
-/// Reads the rules of a bucket, changes them, and sends them back. A concurrent change of them is lost.
+/// Reads the rules of a bucket, changes them, and sends them back. A concurrent change of them is lost. `change` returns what is
+/// said when it is done.
 fn change(
     client: &Client,
     bucket: &str,
-    change: impl FnOnce(&mut PublicAccess) -> Result<(), Failure>,
-    done: &str,
+    change: impl FnOnce(&mut PublicAccess) -> Result<String, Failure>,
 ) -> Outcome {
     let path = BUCKETS.path_of(bucket) + "/public-access";
     let mut access: PublicAccess = read(&client.call(&Request::get(path.as_str()))?)?;
-    change(&mut access)?;
-    client.change(&Request::put(path).json(&access), done)
+    let mut done = change(&mut access)?;
+    if access.blocked && !access.rules.is_empty() {
+        done += "\n  but the bucket blocks public access, so its rules have no effect";
+    }
+    client.change(&Request::put(path).json(&access), &done)
+}
+
+/// Says what stays public below or around a prefix that has no rule of its own any more.
+fn what_stays(rules: &[PublicRule], bucket: &str, prefix: &str) -> Option<String> {
+    let wider = rules.iter().find(|rule| prefix.starts_with(&*rule.prefix));
+    if let Some(wider) = wider {
+        return Some(format!("stays public by the rule for {bucket}/{}*", &*wider.prefix));
+    }
+    let below: Vec<_> = rules.iter().filter(|rule| rule.prefix.starts_with(prefix)).collect();
+    let names: Vec<_> = below.iter().map(|rule| format!("{bucket}/{}*", &*rule.prefix)).collect();
+    (!names.is_empty()).then(|| format!("is no longer public, apart from {}", names.join(", ")))
 }
 
 impl List {
     fn run(&self) -> Outcome {
         let client = self.client()?;
+        if let Some(bucket) = &self.bucket {
+            // A misspelt name is an error.
+            client.call(&Request::get(BUCKETS.path_of(bucket)))?;
+        }
         let mut body = client.call(&Request::get("/api/v1/public-access"))?;
         if let (Some(bucket), Some(rules)) = (&self.bucket, body["rules"].as_array_mut()) {
             rules.retain(|rule| rule["bucket"] == json!(bucket));
         }
         client.print_as(&body, |PublicAccessList { enabled, rules }| {
-            let shown = if rules.is_empty() { "nothing is public\n".to_owned() } else { table(RULES, rules) };
+            let place =
+                self.bucket.as_deref().map_or_else(String::new, |bucket| format!(" in {}", plain(bucket)));
+            let shown =
+                if rules.is_empty() { format!("nothing is public{place}\n") } else { table(RULES, rules) };
             let disabled =
                 if *enabled { "" } else { "public access is disabled by auth.public_access_enabled\n" };
             shown + disabled
@@ -95,11 +116,12 @@ impl Set {
         let add = |access: &mut PublicAccess| {
             access.rules.retain(|rule| *rule.prefix != **prefix);
             access.rules.push(PublicRule { prefix: prefix.clone().into(), read: true, list: *list });
-            Ok(())
+            // A wider rule may allow more.
+            let may_list = access.rules.iter().any(|rule| rule.list && prefix.starts_with(&*rule.prefix));
+            let what = if may_list { "read and list" } else { "read" };
+            Ok(format!("everybody may {what} {bucket}/{prefix}*"))
         };
-        let what = if *list { "read and list" } else { "read" };
-        let done = format!("everybody may {what} {bucket}/{prefix}*");
-        change(&self.client()?, bucket, add, &done)
+        change(&self.client()?, bucket, add)
     }
 }
 
@@ -114,8 +136,9 @@ impl Remove {
                     format!("no rule is about {bucket}/{prefix}*; `cairn public list {bucket}` shows them");
                 return Err(plain(&message).into());
             }
-            Ok(())
+            let now = what_stays(&access.rules, bucket, prefix);
+            Ok(format!("{bucket}/{prefix}* {}", now.as_deref().unwrap_or("is no longer public")))
         };
-        change(&self.client()?, bucket, remove, &format!("{bucket}/{prefix}* is no longer public"))
+        change(&self.client()?, bucket, remove)
     }
 }

@@ -119,9 +119,11 @@ async function sendTogether(reads) {
   const isLogin = [...reads.values()].every((read) => read.isLogin);
   try {
     const { answers } = await api.get("/batch", { path: [...reads.keys()] }, { isLogin });
-    [...reads.values()].forEach(({ resolve, reject }, index) => {
+    [...reads].forEach(([target, { resolve, reject }], index) => {
       const { status, body } = answers[index];
       if (status < 300) resolve(body);
+      // A large answer comes by itself.
+      else if (body.error.code === "INVALID_REQUEST") api.get(target, undefined, { isLogin }).then(resolve, reject);
       else reject(new ApiError(status, body.error.code, body.error.message, body.error.request_id));
     });
   } catch (error) {

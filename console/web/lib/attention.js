@@ -186,7 +186,7 @@ function ofRefused(list) {
   for (const row of list?.refused_requests ?? []) {
     if (Date.now() - Date.parse(row.time) > HOUR) continue;
     const who = row.principal ?? row.client;
-    const key = `${who} ${row.code}`;
+    const key = `${who} ${row.code} ${row.operation} ${row.bucket}`;
     const group = groups.get(key) ?? { who, row, number: 0 };
     group.number += 1;
     group.since = row.time;

@@ -82,7 +82,7 @@ export function chart({ title, lines, text, times, seconds, begin, end, control 
   const isLong = end - begin > LONG;
   const clock = new Intl.DateTimeFormat(
     currentLanguage(),
-    isLong ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" },
+    isLong ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   );
   const names = latest.map((value) => h("span", null, value));
   const cursor = svg("path", { class: "cursor" });

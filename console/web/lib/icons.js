@@ -18,6 +18,7 @@ const PATHS = {
   import: "M6.5 2.5h7v11h-7M2 8h8M7 5l3 3-3 3",
   search: "M11.5 7a4.5 4.5 0 1 1-9 0a4.5 4.5 0 1 1 9 0M10.3 10.3L14 14",
   plus: "M8 3v10M3 8h10",
+  minus: "M3 8h10",
   upload: "M8 10V2.5M5 5.3l3-2.8 3 2.8M2.5 10v3.5h11V10",
   download: "M8 2.5V10M5 7.3l3 2.8 3-2.8M2.5 10.5v3h11v-3",
   folder: "M1.5 3.5h4l1.5 2h7.5v7.5h-13z",

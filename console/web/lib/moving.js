@@ -18,11 +18,13 @@ async function moveOne(bucket, { from, to, target }, ifAbsent) {
   });
 }
 
-// Moves all, a few at a time. Returns those whose names are taken. The first other failure ends it.
+// Moves all, a few at a time. Returns those whose names are taken. An object that was deleted meanwhile is left out, and
+// the user is told. The first other failure ends it.
 async function moveAll(bucket, moves, ifAbsent, moved) {
   const taken = [];
   const rest = [...moves];
   let failure = null;
+  let gone = 0;
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (let move = rest.shift(); move && !failure; move = rest.shift()) {
@@ -31,12 +33,14 @@ async function moveAll(bucket, moves, ifAbsent, moved) {
           moved.push(move);
         } catch (error) {
           if (error.code === "OBJECT_ALREADY_EXISTS") taken.push(move);
-          else if (error.status !== 404) failure = error;
+          else if (error.code === "OBJECT_NOT_FOUND") gone += 1;
+          else failure = error;
         }
       }
     }),
   );
   if (failure) throw failure;
+  if (gone > 0) notice(plural(gone, "{n} object was deleted meanwhile.", "{n} objects were deleted meanwhile."));
   return taken;
 }
 

@@ -13,6 +13,12 @@ export function go(...where) {
   location.hash = place(...where);
 }
 
+/** Returns the moment that a URL names, if it is one of the past. */
+export function momentOf(parameters) {
+  const at = parameters.get("at");
+  return Date.parse(at) <= Date.now() ? at : undefined;
+}
+
 let drawTask = async () => {};
 
 /** Sets what draws the view of the URL. */

@@ -63,10 +63,10 @@ export function momentButton(bucket, prefix) {
 }
 
 // Restores a moment. The server may stop after some time: then it goes on. The first moment is the one to go back to.
-async function restoreAll(bucket, at, prefix) {
+async function restoreAll(bucket, at, prefix, keepNewer = false) {
   const sum = { restored: 0, deleted: 0, failed: 0, undo_at: null };
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const answer = await api.post(bucketPath(bucket, "restore"), { at, prefix });
+    const answer = await api.post(bucketPath(bucket, "restore"), { at, prefix, keep_newer: keepNewer });
     sum.undo_at ??= answer.undo_at;
     for (const name of ["restored", "deleted", "failed"]) sum[name] += answer[name];
     if (answer.complete || answer.restored + answer.deleted === 0) break;
@@ -116,12 +116,13 @@ export async function previewRestore(place, bucket, at, prefix) {
     const least = plan.complete ? "" : "≥ ";
     const problem = h("div", { "aria-live": "assertive" });
     const number = plan.restored + plan.deleted;
+    const newer = h("input", { type: "checkbox", onchange: () => tell() });
     const run = button(
-      [icon("undo"), plural(plan.restored, "Restore {n} object", "Restore {n} objects")],
+      "",
       async () => {
         run.disabled = true;
         try {
-          report(bucket, prefix, await restoreAll(bucket, at, prefix));
+          report(bucket, prefix, await restoreAll(bucket, at, prefix, !newer.checked));
           go("bucket", [bucket], { prefix });
         } catch (error) {
           fill(problem, h("p", { class: "bad" }, describe(error)));
@@ -130,6 +131,12 @@ export async function previewRestore(place, bucket, at, prefix) {
       },
       "past",
     );
+    const tell = () => {
+      fill(run, icon("undo"), plural(plan.restored, "Restore {n} object", "Restore {n} objects"));
+      if (newer.checked) run.append(`, ${plural(plan.deleted, "delete {n}", "delete {n}")}`);
+      run.disabled = plan.restored === 0 && !newer.checked;
+    };
+    tell();
     fill(
       card,
       h("header", null, title),
@@ -143,10 +150,10 @@ export async function previewRestore(place, bucket, at, prefix) {
           plan.restored > 0 && t("{size}, as new versions", { size: size(plan.bytes) }),
         ),
         outcome(
-          "trash",
+          "minus",
           `${least}${count(plan.deleted)}`,
-          t("newer objects are deleted"),
-          plan.deleted > 0 && t("They are not part of that state. Their versions stay."),
+          t("newer objects stay"),
+          t("They are not part of that state."),
         ),
         outcome("check", `${least}${count(plan.unchanged)}`, t("objects are the same"), t("They are not touched.")),
       ),
@@ -163,6 +170,13 @@ export async function previewRestore(place, bucket, at, prefix) {
             ),
             number > plan.sample.length && h("li", null, "…"),
           ),
+        ),
+      plan.deleted > 0 &&
+        h(
+          "label",
+          { class: "check" },
+          newer,
+          plural(plan.deleted, "Also delete {n} newer object", "Also delete {n} newer objects"),
         ),
       problem,
       h(

@@ -28,17 +28,21 @@ export function reach(resource, bucket, action) {
   return key.endsWith("*") ? key.slice(0, -1) : `${key}\u0000`;
 }
 
-// What the statements say about one action: where it is allowed and denied, and under which conditions.
+// What the statements say about one action: where it is allowed and denied, from which networks (none: from all).
 function rightsOf(statements, action, bucket) {
-  const found = { allowed: new Set(), denied: new Set(), isCreateOnly: true, networks: new Set() };
+  const found = { allow: new Map(), deny: new Map(), isCreateOnly: true };
   for (const statement of statements) {
     if (!statement.actions.includes(action)) continue;
+    const places = found[statement.effect];
+    const networks = statement.source_ip ?? [];
     for (const resource of statement.resources) {
       const prefix = reach(resource, bucket, action);
       if (prefix === null) continue;
-      found[statement.effect === "allow" ? "allowed" : "denied"].add(prefix);
+      const before = places.get(prefix);
+      // A statement without networks applies to all of them.
+      const all = before?.length === 0 || networks.length === 0 ? [] : [...new Set([...(before ?? []), ...networks])];
+      places.set(prefix, all);
       if (statement.effect === "allow" && !statement.only_if_absent) found.isCreateOnly = false;
-      for (const network of statement.source_ip ?? []) found.networks.add(network);
     }
   }
   return found;
@@ -47,18 +51,30 @@ function rightsOf(statements, action, bucket) {
 const shownPrefix = (prefix) => h("code", { class: "tag" }, prefix.replace("\u0000", ""));
 
 function cellOf(statements, action, bucket) {
-  const { allowed, denied, isCreateOnly, networks } = rightsOf(statements, action, bucket);
-  if (denied.has(""))
+  const { allow, deny, isCreateOnly } = rightsOf(statements, action, bucket);
+  if (deny.get("")?.length === 0)
     return h("span", { class: "bad", title: t("denied") }, icon("ban"), h("span", { class: "hidden" }, t("denied")));
-  if (allowed.size === 0) return h("span", { class: "muted" }, "–");
-  const prefixes = [...allowed];
+  if (allow.size === 0) return h("span", { class: "muted" }, "–");
+  // What is allowed everywhere and from everywhere says all.
+  const prefixes = allow.get("")?.length === 0 ? [""] : [...allow.keys()];
+  const from = new Set(prefixes.flatMap((prefix) => allow.get(prefix)));
+  const notFrom = new Set([...deny.values()].flat());
+  const isPartly = [...deny].some(([prefix, networks]) => prefix !== "" && networks.length === 0);
+  const isNetworkOnly = prefixes.every((prefix) => allow.get(prefix).length > 0);
   return [
-    allowed.has("")
+    prefixes.includes("")
       ? h("span", { class: "yes", title: t("allowed") }, icon("check"), h("span", { class: "hidden" }, t("allowed")))
       : [prefixes.slice(0, PREFIXES_MAX).map(shownPrefix), prefixes.length > PREFIXES_MAX && " …"],
     action === "s3:PutObject" && isCreateOnly && tag(t("create only")),
-    denied.size > 0 && tag(t("not everywhere"), "bad", "ban"),
-    networks.size > 0 && h("div", { class: "muted small" }, [...networks].join(", ")),
+    isPartly && tag(t("not everywhere"), "bad", "ban"),
+    from.size > 0 &&
+      h(
+        "div",
+        { class: "muted small" },
+        t(isNetworkOnly ? "from {networks}" : "partly from {networks}", { networks: [...from].join(", ") }),
+      ),
+    notFrom.size > 0 &&
+      h("div", { class: "muted small" }, t("not from {networks}", { networks: [...notFrom].join(", ") })),
   ];
 }
 

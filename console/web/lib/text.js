@@ -88,7 +88,9 @@ export function exactSize(bytes) {
 
 export function date(text) {
   if (!text) return "–";
-  return formatter("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
+  return formatter("DateTimeFormat", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }).format(
+    new Date(text),
+  );
 }
 
 /** Returns a date without the time. */
@@ -108,7 +110,9 @@ export function weekday(text) {
 }
 
 export function exactDate(text) {
-  return text ? formatter("DateTimeFormat", { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
+  return text
+    ? formatter("DateTimeFormat", { dateStyle: "full", timeStyle: "long", hourCycle: "h23" }).format(new Date(text))
+    : "";
 }
 
 /** Returns minutes, hours or days in words. */

@@ -264,6 +264,7 @@ export function facts(entries) {
 }
 
 let fields = 0;
+let dialogs = 0;
 
 /** A labelled input. `input` gets an id. */
 export function field(label, input, hint) {
@@ -289,6 +290,8 @@ export function select(options, value) {
  */
 export function ask({ title, content, action, danger = false, isNote = false, submit }) {
   const before = document.activeElement;
+  dialogs += 1;
+  const id = `dialog-${dialogs}`;
   return new Promise((resolve) => {
     const problem = h("div", { "aria-live": "assertive" });
     const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
@@ -309,10 +312,12 @@ export function ask({ title, content, action, danger = false, isNote = false, su
             fill(problem, h("p", { class: "bad" }, describe(error)));
           } finally {
             main.disabled = false;
+            // A disabled button has lost the focus.
+            if (dialog.open && !dialog.contains(document.activeElement)) main.focus();
           }
         },
       },
-      h("h2", { id: "dialog-title" }, title),
+      h("h2", { id }, title),
       content,
       problem,
       h("div", { class: "actions" }, cancel, main),
@@ -320,7 +325,7 @@ export function ask({ title, content, action, danger = false, isNote = false, su
     const dialog = h(
       "dialog",
       {
-        "aria-labelledby": "dialog-title",
+        "aria-labelledby": id,
         onclose: () => {
           dialog.remove();
           (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();

@@ -20,7 +20,7 @@ import {
 } from "../lib/listing.js";
 import { openMenu, openMenuBelow } from "../lib/menu.js";
 import { moveEntries } from "../lib/moving.js";
-import { go, place } from "../lib/navigation.js";
+import { go, momentOf, place } from "../lib/navigation.js";
 import { contentPath, crumbs } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
 import { chooseMoment, momentButton, pastBanner, previewRestore } from "../lib/past.js";
@@ -67,7 +67,7 @@ async function newFolder(bucket, prefix) {
 
 export async function show(view, { parts: [bucket], parameters }) {
   const prefix = parameters.get("prefix") ?? "";
-  const at = parameters.get("at") ?? undefined;
+  const at = momentOf(parameters);
   const order = parameters.get("sort") ?? "name";
   const isDescending = parameters.get("order") === "desc";
   const isPast = at !== undefined;
@@ -341,7 +341,8 @@ export async function show(view, { parts: [bucket], parameters }) {
       name: t("Type"),
       kind: "quiet",
       from: "wide",
-      cell: (row) => (row.key === undefined ? t("Folder") : row.content_type),
+      cell: (row) =>
+        h("span", { class: "type", title: row.content_type }, row.key === undefined ? t("Folder") : row.content_type),
     },
     isShown("modified") && {
       name: t("Modified"),

@@ -256,7 +256,9 @@ function listen(account, accessKey, shown) {
       const { credentials } = await api.get(`/api/v1/service-accounts/${account.id}`);
       const { refused_requests: refused } = await api.get("/api/v1/refused-requests", { limit: 100 });
       const used = credentials.find((one) => one.access_key === accessKey)?.last_used_at;
-      const why = refused.find((one) => one.access_key === accessKey);
+      const latest = refused.find((one) => one.access_key === accessKey);
+      // A request that was accepted later counts.
+      const why = latest && !(used && used > latest.time) && latest;
       if (why)
         fill(
           shown,

@@ -181,7 +181,7 @@ async function showDeleted(place, bucket, rules) {
                     drawList(t("Objects of {name}", { name: act.name }));
                   },
                 },
-                icon(open.has(act.id) ? "down" : "right"),
+                icon("right"),
                 mark("folder"),
               ),
           h("span", { class: "key" }, act.name),

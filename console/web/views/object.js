@@ -9,7 +9,7 @@ import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
 import { openMenuBelow } from "../lib/menu.js";
 import { copyObject } from "../lib/moving.js";
-import { draw, go, place } from "../lib/navigation.js";
+import { draw, go, momentOf, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { preview } from "../lib/preview.js";
 import { metadataCard, propertiesCard, tagsCard } from "../lib/properties.js";
@@ -58,7 +58,7 @@ async function verify(bucket, key, place_) {
 }
 
 export async function show(view, { parts: [bucket, key], parameters }) {
-  const at = parameters.get("at") ?? undefined;
+  const at = momentOf(parameters);
   // An old version is shown like an earlier moment: it can be read, and restored.
   const shownVersion = parameters.get("version") ?? undefined;
   const compared = [parameters.get("compare"), parameters.get("with")];

@@ -24,11 +24,11 @@ const LIMIT = 1000;
 
 const resource = (row) => [row.bucket, row.key].filter(Boolean).join("/");
 
-// What the same client was refused for the same reason. The latest request is the first.
+// What the same client was refused for the same reason, about one bucket. The latest request is the first.
 function grouped(rows) {
   const groups = new Map();
   for (const row of rows) {
-    const key = JSON.stringify([row.client, row.user_agent, row.code, row.principal]);
+    const key = JSON.stringify([row.client, row.user_agent, row.code, row.principal, row.operation, row.bucket]);
     if (groups.has(key)) groups.get(key).push(row);
     else groups.set(key, [row]);
   }
@@ -100,7 +100,7 @@ async function showAll(view) {
         ],
       },
       { name: t("Reason"), cell: ([row]) => tag(row.code, "warn") },
-      { name: t("What helps"), from: "medium", cell: ([row]) => said(row.advice ?? row.message) },
+      { name: t("What helps"), cell: ([row]) => said(row.advice ?? row.message) },
       { name: t("Requests"), align: "end", cell: (group) => count(group.length) },
       { name: t("Last"), cell: ([row]) => timeCell(row.time, true) },
       { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: opener },

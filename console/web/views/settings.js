@@ -97,7 +97,7 @@ export async function show(view, { parts: [bucket] }) {
         h(
           "span",
           { class: "row" },
-          [limit(info.quota.bytes, size), limit(info.quota.objects, objectsText)].join(", "),
+          [...new Set([limit(info.quota.bytes, size), limit(info.quota.objects, objectsText)])].join(", "),
           mayStore() && button(t("Change quota"), () => setQuota(info)),
         ),
       ],

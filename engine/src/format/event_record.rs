@@ -7,7 +7,8 @@
 //! offset  size  what
 //! 0       1     type (`EventType::number`)
 //! 1       1     flags: bit 0 has a version, 1 null version, 2 a delete marker was written, 3 has an entity tag,
-//!               4 has an object, 5 has a content type, 6 has the id of an imported version; the others zero
+//!               4 has an object, 5 has a content type, 6 has the id of an imported version; the others zero. Of a
+//!               restored object, bit 2 means that a delete marker was removed
 //! 2       8     size of the version in bytes
 //! 10      8     sequence of the version, or zero
 //! 18      16    MD5 of the entity tag, or zeros

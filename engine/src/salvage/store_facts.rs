@@ -83,6 +83,11 @@ impl StoreFacts {
         self.names.get(&bucket).cloned().unwrap_or_else(|| format!("bucket-{bucket}"))
     }
 
+    /// Returns whether a bucket may have this name, which the catalog or [`Self::name`] gives.
+    pub(super) fn may_have_name(&self, name: &str) -> bool {
+        !self.has_all_buckets || name.starts_with("bucket-") || self.names.values().any(|known| known == name)
+    }
+
     /// Returns the ids of the buckets that are known by name.
     pub(super) fn ids(&self) -> HashMap<String, u64> {
         self.names.iter().map(|(id, name)| (name.clone(), *id)).collect()

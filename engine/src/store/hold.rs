@@ -16,8 +16,8 @@
 //! audit trail comes last, so it names everything that the others contain.
 //!
 //! # End
-//! A client ends a hold. It ends by itself at its timeout, when the store is closed, and before it takes space that clients need.
-//! Then it is *lost*: what was copied meanwhile is no backup. A restart ends it, because extents are kept in memory only.
+//! A client ends a hold. It ends by itself at its timeout, when its client has not renewed it for as long as it asked for, when the
+//! store is closed, and before it takes space that clients need. Then it is *lost*: what was copied meanwhile is no backup. A restart ends it, because extents are kept in memory only.
 
 use crate::error::{EngineError, OpenError};
 use crate::format::superblock;
@@ -28,14 +28,14 @@ use crate::store::compaction::{OtherEnvironment, rest};
 use crate::store::hold_copy::{
     CopiedFile, HoldFile, backup_folder, copy_small_file, crc64_text, remove_folder_gradually,
 };
-use crate::store::hold_status::{HoldState, HoldStatus};
+use crate::store::hold_status::{HoldId, HoldRequest, HoldState, HoldStatus, Lease};
 use crate::store::runtime::spawn_background;
 use cairn_lmdb::{Environment, Snapshot};
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, time_id};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Environment of the other crates that is pinned last.
 const AUDIT: &str = "audit";
@@ -45,7 +45,7 @@ type Pinned = (String, Snapshot);
 
 impl Store {
     /// Begins to hold the store, with the metadata in `others`. Returns at once; [`Store::hold`] shows when the copy of the
-    /// metadata is complete. It ends by itself after `timeout`.
+    /// metadata is complete.
     ///
     /// # Errors
     /// [`EngineError::Overloaded`] when the store is held already, [`EngineError::StorageFull`] when the copy does not fit above
@@ -56,7 +56,7 @@ impl Store {
     pub fn begin_hold(
         self: &Arc<Self>,
         others: Vec<OtherEnvironment>,
-        timeout: Duration,
+        HoldRequest { timeout, lease, principal }: HoldRequest,
     ) -> Result<HoldStatus, EngineError> {
         assert!(timeout <= HOLD_TIME_MAX, "the caller checks the timeout");
         if self.runtime.is_closing() {
@@ -69,18 +69,19 @@ impl Store {
         if expected_bytes + HOLD_ROOM_MIN > self.disk.measure() {
             return Err(EngineError::StorageFull);
         }
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| EngineError::Io(error.to_string()))?;
         let now = self.clock.now();
+        let id = time_id::random(now).map_err(|error| EngineError::Io(error.to_string()))?;
         let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let status = HoldStatus {
             state: HoldState::Copying,
-            id: superblock::StoreId(id).to_hex(),
+            id: HoldId(id).to_string(),
+            principal,
             begun_at: Some(now),
             expires_at: Some(Timestamp(now.0.saturating_add(milliseconds))),
             expected_bytes,
             data_dir: self.disk.path().to_owned(),
             backup_dir: backup_folder(self.disk.path()),
+            lease: lease.map(|duration| Lease { duration, renewed_at: Instant::now() }),
             ..HoldStatus::default()
         };
         let mut last = self.background.holds.lock();
@@ -104,6 +105,15 @@ impl Store {
             status.held_bytes = units.sum::<u64>() * UNIT_BYTES;
         }
         status
+    }
+
+    /// Renews the lease of the hold `id`, if it is in progress and has one.
+    pub fn renew_hold(&self, id: &str) {
+        if let Some(mut status) = self.background.holds.lock_active(id)
+            && let Some(lease) = &mut status.lease
+        {
+            lease.renewed_at = Instant::now();
+        }
     }
 
     /// Ends the hold. With `id`, only that one. Returns its status: released if everything was kept until now, lost otherwise.
@@ -172,7 +182,7 @@ impl Store {
             let waited = holds.changed.wait_timeout(status, HOLD_LOOK_INTERVAL);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             // Without the lock, because executors read the status.
-            if let Err(reason) = self.may_go_on(until)
+            if let Err(reason) = self.may_go_on(id, until)
                 && let Some(mut status) = holds.lock_active(id)
             {
                 self.note_end(&mut status, Some(reason));
@@ -189,12 +199,18 @@ impl Store {
     }
 
     /// Returns why the hold must end now, if so.
-    fn may_go_on(&self, until: Instant) -> Result<(), String> {
+    fn may_go_on(&self, id: &str, until: Instant) -> Result<(), String> {
         if self.runtime.is_closing() {
             return Err("the service was stopped".to_owned());
         }
         if Instant::now() >= until {
             return Err("its time was over".to_owned());
+        }
+        let lease = self.background.holds.lock_active(id).and_then(|status| status.lease);
+        if let Some(Lease { duration, .. }) =
+            lease.filter(|lease| lease.renewed_at.elapsed() >= lease.duration)
+        {
+            return Err(format!("its client did not ask for it for {} s", duration.as_secs()));
         }
         if self.disk.measure() < HOLD_ROOM_MIN {
             return Err("the disk became full".to_owned());
@@ -276,7 +292,7 @@ impl Store {
             let is_active = status.map(|mut status| status.copied_bytes += bytes).is_some();
             rest(begun.elapsed());
             begun = Instant::now();
-            stop = self.may_go_on(until).err();
+            stop = self.may_go_on(id, until).err();
             is_active && stop.is_none()
         });
         let copied = copied.map_err(|error| stop.unwrap_or_else(|| format!("{name}: {error}")))?;

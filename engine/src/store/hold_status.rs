@@ -1,8 +1,32 @@
 //! The status of a hold.
 
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, time_id};
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+time_id! {
+    /// The id of a hold.
+    HoldId
+}
+
+/// What a client asks for when it begins a hold.
+#[derive(Clone, Debug)]
+pub struct HoldRequest {
+    /// The hold ends by itself after this time.
+    pub timeout: Duration,
+    /// The hold ends by itself when its client has not renewed it for this time. `None`: it needs no client.
+    pub lease: Option<Duration>,
+    /// Who asks.
+    pub principal: String,
+}
+
+/// How long a hold lasts without its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lease {
+    pub(super) duration: Duration,
+    pub(super) renewed_at: Instant,
+}
 
 /// How far a hold is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,8 +69,10 @@ impl HoldState {
 pub struct HoldStatus {
     /// How far it is.
     pub state: HoldState,
-    /// Random id, 32 hex digits. Empty if there was none.
+    /// Empty if there was none.
     pub id: String,
+    /// Who began it.
+    pub principal: String,
     /// When it began.
     pub begun_at: Option<Timestamp>,
     /// When the copy of the metadata was complete. The copy shows a moment between `begun_at` and this.
@@ -67,6 +93,7 @@ pub struct HoldStatus {
     pub data_dir: PathBuf,
     /// The folder with the copy of the metadata.
     pub backup_dir: PathBuf,
+    pub(super) lease: Option<Lease>,
 }
 
 /// The hold of a store.

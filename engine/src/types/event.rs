@@ -241,7 +241,7 @@ pub struct ObjectOfEvent {
     pub version: Option<VersionName>,
     /// Bytes of that version. 0 for a delete marker and for an aborted upload.
     pub size: u64,
-    /// Whether the version is a delete marker.
+    /// Whether the version is a delete marker. Of a restored object: whether the delete marker over it was removed.
     pub is_delete_marker: bool,
     /// Entity tag of the version.
     pub etag: Option<Etag>,

@@ -155,7 +155,10 @@ pub(crate) fn write_error(error: EngineError, condition: &WriteCondition) -> S3E
     ];
     let first = given.iter().find(|(is_given, _)| *is_given);
     match (error, first) {
-        (EngineError::PreconditionFailed(failed), None) if condition.must_be_absent => {
+        // Also beside `If-Match`, which may hold.
+        (EngineError::PreconditionFailed(failed @ Precondition::IfNoneMatch), _)
+            if condition.must_be_absent && condition.if_none_match.is_none() =>
+        {
             S3Error::with_message(ErrorCode::PreconditionFailed, ONLY_IF_ABSENT)
                 .element("Condition", failed.name())
         }

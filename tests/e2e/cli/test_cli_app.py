@@ -86,6 +86,19 @@ def test_a_second_run_changes_nothing_and_says_so(cli: Cli, own_store: Cairn):
     assert client_of(first).list_objects_v2(Bucket="shop")["KeyCount"] == 0
 
 
+def test_a_second_run_says_what_keeps_the_application_from_working(cli: Cli):
+    """A disabled account, and one without a valid access key."""
+    options = ("app", "create", "idle", "--bucket", "idle")
+    account = cli.json(*options)["service_account_id"]
+    cli.text("service-account", "disable", account)
+    text = cli.text(*options)
+    assert "cannot work: its account is disabled" in text and f"cairn service-account enable {account}" in text
+    cli.text("service-account", "enable", account)
+    (credential,) = cli.json("service-account", "show", account)["credentials"]
+    cli.text("service-account", "credential", "delete", account, credential["id"])
+    assert f"no valid access key; `cairn service-account rotate {account}` makes one" in cli.text(*options)
+
+
 def test_the_same_name_with_other_options_is_refused(cli: Cli, own_store: Cairn):
     """The message says what differs; nothing is made, not even a bucket."""
     cli.json("app", "create", "shop", "--bucket", "shop")

@@ -1,5 +1,8 @@
 """Several reads in one request (`GET /batch`): answers, rights, audit and limits are those of each route."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -7,6 +10,8 @@ import requests
 
 from harness.console import Console, create_token, signed_in
 from harness.management import API, expect, expect_refusal
+from harness.members import show_console
+from harness.page import Page, console_browser
 from harness.server import Cairn
 
 READS_MAX = 16
@@ -91,6 +96,25 @@ def test_what_cannot_be_part_of_a_batch(console_store: Cairn, bucket: str):
     assert [one["status"] for one in refused] == [400, 400, 400] and answered["status"] == 200
     assert "part of a batch" in refused[0]["body"]["error"]["message"]
     assert "by itself" in refused[2]["body"]["error"]["message"]
+
+
+def test_a_large_answer_comes_by_itself(make_store: Callable[..., Cairn], run_folder: Path):
+    """A batch has what a connection may hold. The page asks again for what did not fit."""
+    store = make_store().start()
+    names = [f"one-of-many-buckets-with-names-of-some-length-{number}" for number in range(600)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(store.s3.create_bucket, names))
+    console = signed_in(store)
+    large, small = answers(console, f"{API}/buckets", f"{API}/storage/status")
+    assert (large["status"], large["body"]["error"]["code"], small["status"]) == (400, "INVALID_REQUEST", 200)
+    assert "ask for it by itself" in large["body"]["error"]["message"]
+    with console_browser(run_folder / "large-batch-browser") as browser:
+        page = Page(browser, store.console)
+        show_console(page, console)
+        page.load("#/overview")
+        page.wait("async () => performance.getEntriesByType('resource').some((one) => one.name.endsWith('/api/v1/buckets'))")
+        page.see("600")
+        assert page.violations() == []
 
 
 def test_other_methods_and_listeners_have_no_batches(console_store: Cairn):

@@ -136,7 +136,7 @@ def test_folder_is_shown_as_it_was(page: Page, console_store: Cairn, projects: s
 
 
 def test_state_is_restored_and_undone_with_the_keyboard(page: Page, console_store: Cairn, projects: str):
-    """The preview counts before anything changes. Undo leads to what was there before."""
+    """The preview counts before anything changes. Newer objects go only when that is asked for. Undo leads to what was there before."""
     then = moment()
     s3 = console_store.s3
     s3.put(projects, "projects/atlas.txt", b"later")
@@ -153,14 +153,23 @@ def test_state_is_restored_and_undone_with_the_keyboard(page: Page, console_stor
     assert [line for line in text.splitlines() if line.strip().isdigit()] == ["4", "1", "0"], text
     page.tab_to("Restore 4 objects")
     page.press("Enter")
-    page.see("4 objects restored, 1 newer object deleted.")
+    page.see("4 objects restored.")
+    assert keys(console_store, projects) == {*FOLDER, "projects/atlas.txt", "projects/new.txt", "readme.txt"}
+    page.go("bucket", projects, prefix="projects/", at=then)
+    page.tab_to("Restore this state")
+    page.press("Enter")
+    page.see("newer objects stay")
+    page.tab_to("Also delete 1 newer object")
+    page.press(" ")
+    page.tab_to("Restore 0 objects, delete 1")
+    page.press("Enter")
+    page.see("0 objects restored, 1 newer object deleted.")
     assert keys(console_store, projects) == {*FOLDER, "projects/atlas.txt", "readme.txt"}
     assert s3.get(projects, "projects/atlas.txt").body == b"content of projects/atlas.txt"
     page.tab_to("Undo", 120)
     page.press("Enter")
     page.see("Undone: ")
-    until(lambda: keys(console_store, projects) == after, "the state before")
-    assert s3.get(projects, "projects/atlas.txt").body == b"later"
+    until(lambda: keys(console_store, projects) == {*FOLDER, "projects/atlas.txt", "projects/new.txt", "readme.txt"}, "the state before")
 
 
 def test_list_is_sorted_and_columns_are_chosen(page: Page, console_store: Cairn, bucket: str):

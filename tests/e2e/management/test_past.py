@@ -118,7 +118,7 @@ def test_deleted_objects_are_listed_and_come_back(admin: Management, s3: S3, ver
     now = at(admin, versioned)
     assert (now["docs/b"], now["pics/x"]) == (then["docs/b"], then["pics/x"])
     events = expect(admin.get("/events", params={"bucket": versioned, "type": "object.restored"}), 200)["events"]
-    assert [event["object"] for event in events] == ["pics/x", "docs/b"]
+    assert [(event["object"], event["metadata"]["delete_marker"]) for event in events] == [("pics/x", True), ("docs/b", True)]
     assert expect(admin.get(f"/buckets/{versioned}/deleted-objects"), 200)["objects"] == []
     assert expect(admin.get("/storage/inspect"), 200)["findings"] == []
     for body in ({}, {"keys": []}, {"keys": ["a"], "prefix": ""}, {"keys": ["a"], "deleted_since": "2020-01-01T00:00:00Z"}, {"prefix": "", "deleted_since": "x"}):
@@ -184,12 +184,51 @@ def test_buckets_without_versions_have_no_past(admin: Management, s3: S3, bucket
     expect_refusal(admin.post(f"/buckets/{bucket}/restore", {"at": time}), 409, "INVALID_BUCKET_STATE")
 
 
+def test_a_restoration_can_keep_newer_objects(admin: Management, s3: S3, versioned: str):
+    """They count as unchanged. Undoing it is a restoration of everything."""
+    s3.put(versioned, "k", b"old")
+    time = moment(admin, versioned)
+    for key in ("k", "other"):
+        s3.put(versioned, key, b"new")
+    done = expect(admin.post(f"/buckets/{versioned}/restore", {"at": time, "keep_newer": True}), 200)
+    assert (done["restored"], done["deleted"]) == (1, 0) and done["unchanged"] >= 1
+    assert (s3.get(versioned, "k").body, s3.get(versioned, "other").body) == (b"old", b"new")
+    expect(admin.post(f"/buckets/{versioned}/restore", {"at": done["undo_at"]}), 200)
+    assert (s3.get(versioned, "k").body, s3.get(versioned, "other").body) == (b"new", b"new")
+
+
+def test_a_restoration_never_replaces_a_version(admin: Management, s3: S3, versioned: str):
+    """While versioning is suspended, each write would. So it is refused, also as a trial, and can be made later."""
+    s3.put(versioned, "k", b"old")
+    time = moment(admin, versioned)
+    expect(admin.put(f"/buckets/{versioned}/versioning", {"versioning": "Suspended"}), 200)
+    for key in ("k", "other"):
+        s3.put(versioned, key, b"new")
+    for dry_run in (True, False):
+        refused = expect_refusal(admin.post(f"/buckets/{versioned}/restore", {"at": time, "dry_run": dry_run}), 409, "INVALID_BUCKET_STATE")
+        assert "enable versioning first" in refused
+    assert (s3.get(versioned, "k").body, s3.get(versioned, "other").body) == (b"new", b"new")
+    expect(admin.put(f"/buckets/{versioned}/versioning", {"versioning": "Enabled"}), 200)
+    done = expect(admin.post(f"/buckets/{versioned}/restore", {"at": time}), 200)
+    assert (s3.get(versioned, "k").body, s3.get(versioned, "other").status) == (b"old", 404)
+    expect(admin.post(f"/buckets/{versioned}/restore", {"at": done["undo_at"]}), 200)
+    assert (s3.get(versioned, "k").body, s3.get(versioned, "other").body) == (b"new", b"new")
+    (event, *_) = expect(admin.get(f"/audit/events?operation=restore_bucket&resource={versioned}&result=allowed"), 200)["events"]
+    assert event["detail"].startswith("to 20") and " restored" in event["detail"]
+
+
 def test_the_commands(store: Cairn, admin: Management, s3: S3, bucket: str, tmp_path: Path):
     """protect, ls, get and stat at a moment, undelete, and restore with the line that undoes it."""
     cli = Cli(store.management, store.secrets.system_token)
     for _ in range(2):
         assert "30 days" in cli.text("bucket", "protect", bucket, "--days", "30")
     assert len(expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]) == 1
+    other = expect(admin.post(f"/buckets/{bucket}/lifecycle", {"prefix": "tmp/", "noncurrent_version_expiration": 40}), 201)["id"]
+    said = cli.text("bucket", "protect", bucket, "--days", "3000")
+    assert "3000 days" in said and f'versions below "tmp/" sooner: cairn lifecycle delete {other}' in said
+    days = [rule["noncurrent_version_expiration"] for rule in expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]]
+    assert sorted(days) == [40, 3000], "the rule of the call before is gone"
+    cli.text("lifecycle", "delete", other)
     then, time, now = changed(admin, s3, bucket)
     listed = cli.json("object", "ls", bucket, "--recursive", "--at", time)["objects"]
     assert {one["key"]: one["etag"] for one in listed if one["key"] != "zz-clock"} == then

@@ -117,10 +117,33 @@ def test_hold_ends_in_every_case(make_store, tmp_path: Path):
         expect_refusal(store.admin.delete("/storage/backup"), 404, "BACKUP_NOT_FOUND")
 
 
+def test_a_hold_ends_soon_after_its_command_was_killed(make_store):
+    """Whoever renews the lease keeps it, and `begin` needs no client. Then the next backup is not refused for hours."""
+    store = make_store().start()
+    cli = cli_of(store)
+    process = subprocess.Popen([str(store.binary), "backup", "--", "sleep", "1000"], env=cli.environment())
+    until(lambda: status(store)["held"], "the store is held")
+    shown = cli.json("backup", "status")
+    assert shown["by"] == "system" and shown["since"] < shown["ends_at"] and shown["since"] == shown["begun_at"]
+    process.kill()
+    process.wait()
+    # It asks with the id of another hold, which renews nothing.
+    until(lambda: expect(store.admin.get(f"/storage/backup?id={shown['id'][::-1]}"), 200)["state"] == "lost", "the hold ends", 75)
+    ended = status(store)
+    assert ended["reason"] == "its client did not ask for it for 60 s"
+    assert [ended[name] for name in ("held", "since", "ends_at", "by")] == [False, None, None, None]
+    begun = expect(store.admin.post("/storage/backup", {"lease_seconds": 1}), 202)
+    asked = [expect(store.admin.get(f"/storage/backup?id={begun['id']}"), 200)["state"] for _ in range(2000)]
+    assert set(asked) <= {"copying", "held"} and asked[-1] == "held"
+    until(lambda: status(store)["state"] == "lost", "it ends when nobody asks for it")
+    assert cli.json("backup", "begin")["held"]
+    expect(store.admin.delete("/storage/backup"), 200)
+
+
 def test_bad_requests_are_refused(make_store):
     """They change nothing."""
     store = make_store().start()
-    for body in ({"timeout_seconds": 0}, {"timeout_seconds": 604_801}, {"timeout_seconds": "1h"}, {"other": 1}):
+    for body in ({"lease_seconds": 0}, {"lease_seconds": 604_801}, {"timeout_seconds": 0}, {"timeout_seconds": 604_801}, {"timeout_seconds": "1h"}, {"other": 1}):
         expect_refusal(store.admin.post("/storage/backup", body), 400, "INVALID_REQUEST")
     expect_refusal(store.admin.get("/storage/backup?x=1"), 400, "INVALID_REQUEST")
     assert status(store)["state"] == "none"

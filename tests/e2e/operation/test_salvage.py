@@ -72,12 +72,14 @@ def test_only_one_bucket_and_what_is_refused(filled: Cairn, tmp_path: Path):
     assert salvage(filled, out, "--bucket", "other").returncode == 0
     assert [(line["bucket"], line["key"]) for line in lines(out / "manifest.jsonl")] == [("other", "k")]
     assert "not empty" in salvage(filled, out).stderr
+    unknown = salvage(filled, tmp_path / "unknown", "--bucket", "no-such-bucket")
+    assert unknown.returncode == 1 and "has no bucket no-such-bucket" in unknown.stderr and not (tmp_path / "unknown").exists()
     before = digests(filled.data)
     inside = salvage(filled, filled.data / "slices" / "out")
     assert inside.returncode == 1 and "data folder" in inside.stderr and digests(filled.data) == before
     filled.start()
     running = salvage(filled, tmp_path / "running")
-    assert running.returncode == 1 and "another process" in running.stderr
+    assert running.returncode == 1 and "another process" in running.stderr and not (tmp_path / "running").exists()
     assert filled.stop() == 0
     filled.data = tmp_path / "nothing"
     nothing = salvage(filled, tmp_path / "none")

@@ -189,6 +189,39 @@ def test_the_command_line_publishes_and_shows_all_that_is_public(store: Cairn, s
     assert bucket in cli.text("public", "list") and "assets/" in cli.text("public", "list", bucket)
     cli.text("policy", "check", "--anonymous", "--action", "s3:GetObject", "--resource", f"{bucket}/assets/a")
     assert cli.run("policy", "check", "--anonymous", "--action", "s3:GetObject", "--resource", f"{bucket}/b").returncode == FAILED
-    assert "no longer public" in cli.text("public", "remove", bucket, "assets/")
+    assert "no longer public\n" in cli.text("public", "remove", bucket, "assets/")
     assert "no rule is about" in cli.fails("public", "remove", bucket, "assets/")
-    assert cli.text("public", "list", bucket) == "nothing is public\n"
+    assert cli.text("public", "list", bucket) == f"nothing is public in {bucket}\n"
+    assert "no bucket no-such-bucket" in cli.fails("public", "list", "no-such-bucket")
+
+
+def test_the_command_line_says_what_stays_public(store: Cairn, admin: Management, s3: S3, bucket: str):
+    """A wider rule, rules below, and a block of the bucket."""
+    cli = Cli(store.management, store.secrets.system_token)
+    s3.put(bucket, "img/a", b"x")
+    cli.text("public", "set", bucket, "", "--list")
+    assert cli.text("public", "set", bucket, "img/") == f"everybody may read and list {bucket}/img/*\n"
+    assert cli.text("public", "remove", bucket, "img/") == f"{bucket}/img/* stays public by the rule for {bucket}/*\n"
+    assert anybody(s3, "GET", object_target(bucket, "img/a")).body == b"x"
+    cli.text("public", "set", bucket, "img/")
+    assert cli.text("public", "remove", bucket, "") == f"{bucket}/* is no longer public, apart from {bucket}/img/*\n"
+    publish(admin, bucket, blocked=True)
+    assert "blocks public access, so its rules have no effect" in cli.text("public", "set", bucket, "img/")
+    assert anybody(s3, "GET", object_target(bucket, "img/a")).status == 403
+
+
+@pytest.mark.parametrize("flags", [(True, False, True, True), (True, True, True, True)])
+def test_the_end_of_a_block_keeps_what_clients_have_put(extended_store: Cairn, flags: tuple[bool, ...]):
+    """Only `RestrictPublicBuckets` is what `blocked` says. All four flags are the block that the management API sets itself."""
+    names = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+    s3, bucket = extended_store.s3, f"flags-{sum(flags)}"
+    s3.create_bucket(bucket)
+    document = "".join(f"<{name}>{str(flag).lower()}</{name}>" for name, flag in zip(names, flags, strict=True))
+    body = f"<PublicAccessBlockConfiguration>{document}</PublicAccessBlockConfiguration>".encode()
+    assert s3.request("PUT", f"/{bucket}?publicAccessBlock", body=body).status == 200
+    assert publish(extended_store.admin, bucket, {"prefix": "a/"}, blocked=False)["blocked"] is False
+    found = s3.request("GET", f"/{bucket}?publicAccessBlock")
+    if all(flags):
+        assert found.status == 404
+    else:
+        assert [xml(found).findtext(name) for name in names] == ["true", "false", "true", "false"]

@@ -104,21 +104,30 @@ pub(crate) async fn undelete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
         origin,
         done: Undeleted { complete: true, undeleted: 0, skipped: 0, failed: 0 },
     };
-    match (keys, prefix, since.transpose()?) {
+    let what = match (keys, prefix, since.transpose()?) {
         (Some(keys), None, None) if !keys.is_empty() && keys.len() <= LIST_ENTRIES_MAX => {
             let keys = keys.iter().map(|key| object_key(key)).collect::<Result<Vec<_>, _>>()?;
             run.keys(&keys).await?;
+            let others = keys.len() - 1;
+            format!(
+                "{}{}",
+                keys[0],
+                if others > 0 { format!(" and {others} more keys") } else { String::new() }
+            )
         }
-        (None, Some(prefix), since) => run.prefix(&call, &prefix, since.unwrap_or(Timestamp(0))).await?,
+        (None, Some(prefix), since) => {
+            run.prefix(&call, &prefix, since.unwrap_or(Timestamp(0))).await?;
+            format!("prefix {prefix:?}")
+        }
         _ => {
             let message = format!(
                 "give either keys, 1 to {LIST_ENTRIES_MAX}, or prefix, with deleted_since if you like"
             );
             return Err(AdminError::invalid(message));
         }
-    }
+    };
     let Undeleted { undeleted, skipped, failed, .. } = run.done;
-    let detail = format!("{undeleted} undeleted, {skipped} skipped, {failed} failed");
+    let detail = format!("{what}: {undeleted} undeleted, {skipped} skipped, {failed} failed");
     Ok(Reply::json(StatusCode::OK, &run.done)?.detail(detail))
 }
 

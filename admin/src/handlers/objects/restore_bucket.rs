@@ -1,7 +1,8 @@
 //! `POST /api/v1/buckets/{bucket}/restore`: makes the current objects equal to those of a moment.
 //!
 //! Objects of that moment are copied to new versions, and others get delete markers. No version is deleted, so a restoration
-//! to the moment before it brings back everything.
+//! to the moment before it brings back everything. While versioning is suspended, a write replaces the `null` version of its key, so
+//! a restoration is refused.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,9 +10,9 @@ use std::sync::Arc;
 use cairn_api::{RestoreAction, RestoreBucket, RestoredBucket, RestoredKey};
 use cairn_engine::{
     Bucket, Cause, ChangedObject, DeleteOptions, Engine, EngineError, EtagMatch, ListObjects, ObjectInfo,
-    WriteCondition,
+    Versioning, WriteCondition,
 };
-use cairn_http1::parse_rfc3339_millis;
+use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 use cairn_model::{Clock, SystemClock, Timestamp};
 use cairn_transfer::join_all;
 use futures_lite::future::yield_now;
@@ -40,9 +41,14 @@ enum Step {
 pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let bucket = call.bucket()?;
-    let RestoreBucket { at, prefix, dry_run } = call.json().await?;
+    let RestoreBucket { at, prefix, dry_run, keep_newer } = call.json().await?;
     check_prefix(&prefix)?;
     require_versions(&bucket)?;
+    if bucket.versioning() == Versioning::Suspended {
+        return Err(AdminError::InvalidBucketState(
+            "versioning is suspended, so the restoration would replace versions and could not be undone: enable versioning first",
+        ));
+    }
     let at = parse_rfc3339_millis(&at)
         .map(Timestamp)
         .ok_or_else(|| AdminError::invalid("at: must be a time (RFC 3339)"))?;
@@ -65,7 +71,7 @@ pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, Admi
         undo_at: now.into(),
         sample: Vec::new(),
     };
-    let mut run = Run { engine, bucket, is_dry: dry_run, done };
+    let mut run = Run { engine, bucket, is_dry: dry_run, keeps_newer: keep_newer, done };
     loop {
         let list = ListObjects { prefix: prefix.as_bytes(), delimiter: None, after, max: LIST_ENTRIES_MAX };
         let page = run.engine.list_changed(&run.bucket, &list, at)?;
@@ -88,8 +94,11 @@ pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, Admi
     }
     let RestoredBucket { restored, deleted, unchanged, failed, .. } = &run.done;
     let what = if dry_run { "trial: " } else { "" };
-    let detail =
-        format!("{what}{restored} restored, {deleted} deleted, {unchanged} unchanged, {failed} failed");
+    let place = if prefix.is_empty() { String::new() } else { format!(", prefix {prefix:?}") };
+    let moment = iso8601_millis(at.0);
+    let detail = format!(
+        "{what}to {moment}{place}: {restored} restored, {deleted} deleted, {unchanged} unchanged, {failed} failed"
+    );
     Ok(Reply::json(StatusCode::OK, &run.done)?.detail(detail))
 }
 
@@ -98,6 +107,7 @@ struct Run {
     engine: Rc<Engine>,
     bucket: Arc<Bucket>,
     is_dry: bool,
+    keeps_newer: bool,
     done: RestoredBucket,
 }
 
@@ -151,6 +161,7 @@ impl Run {
         };
         Ok(match (changed.now, changed.then) {
             (None, None) => Step::Nothing,
+            (Some(_), None) if self.keeps_newer => Step::Nothing,
             (Some(now), None) => Step::Delete(object(now)),
             (Some(now), Some((then, _))) if self.are_equal(&object(now), &object(then))? => Step::Nothing,
             (_, Some((then, size))) => Step::Restore(object(then), size),

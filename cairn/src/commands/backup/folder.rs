@@ -12,8 +12,8 @@ use cairn_engine::backup::{
 use cairn_engine::lower_priority;
 use serde_json::{Value, json};
 
-use crate::client::{Request, read};
-use crate::commands::backup::hold::{Hold, LOOK, stop_flag};
+use crate::client::{Client, Request, read};
+use crate::commands::backup::hold::{Hold, stop_flag};
 use crate::commands::macros::command;
 use crate::commands::verify::check_proof;
 use crate::failure::{Failure, Outcome};
@@ -102,27 +102,7 @@ impl To {
         // On the same processors the service has priority.
         lower_priority();
         let hold = Hold::begin(&client, self.timeout)?;
-        let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
-        let store_id = held
-            .store_id()
-            .map_err(|error| format!("{error}\n  run this on the host of the server, as its user"))?;
-        let mut backups = BackupFolder::open_or_create(Path::new(&self.folder), &store_id).map_err(failed)?;
-        let copied = with_progress(&stop, |advance| {
-            let mut looked = std::time::Instant::now();
-            let mut loss = None;
-            let copied = copy_into(&mut backups, &held, &mut |done, expected| {
-                if looked.elapsed() >= LOOK {
-                    looked = std::time::Instant::now();
-                    loss = hold.loss();
-                }
-                loss.is_none() && advance(done, expected)
-            });
-            loss.map_or(copied.map_err(failed), Err)
-        })?;
-        // Signed before the end, and written after it: a manifest says that everything was kept until the copy was complete.
-        let request = SignBackupManifest { manifest: copied.manifest.clone() };
-        let signed: SignedImportReport =
-            read(&client.call(&Request::post("/api/v1/verify/backups").json(&request))?)?;
+        let (mut backups, copied, signed) = hold.keep_while(|| self.copy(&client, &hold, &stop))?;
         hold.end()?;
         let proof = serde_json::to_value(&signed.proof).map_err(|error| error.to_string())?;
         backups.commit(&copied.name, &proof).map_err(failed)?;
@@ -131,6 +111,32 @@ impl To {
         // With damage in the newest backup, the old ones may have what it lacks.
         damage_of(&copied)?;
         self.remove_old(&mut backups)
+    }
+
+    /// Copies a held store. Returns the copy with its signature.
+    fn copy(
+        &self,
+        client: &Client,
+        hold: &Hold<'_>,
+        stop: &AtomicBool,
+    ) -> Result<(BackupFolder, Copied, SignedImportReport), Failure> {
+        let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
+        let store_id = held
+            .store_id()
+            .map_err(|error| format!("{error}\n  run this on the host of the server, as its user"))?;
+        let mut backups = BackupFolder::open_or_create(Path::new(&self.folder), &store_id).map_err(failed)?;
+        let copied = with_progress(stop, |advance| {
+            let mut loss = None;
+            let copied = copy_into(&mut backups, &held, &mut |done, expected| {
+                loss = loss.take().or_else(|| hold.loss());
+                loss.is_none() && advance(done, expected)
+            });
+            loss.map_or(copied.map_err(failed), Err)
+        })?;
+        // Signed before the end, and written after it: a manifest says that everything was kept until the copy was complete.
+        let request = SignBackupManifest { manifest: copied.manifest.clone() };
+        let signed = read(&client.call(&Request::post("/api/v1/verify/backups").json(&request))?)?;
+        Ok((backups, copied, signed))
     }
 
     fn remove_old(&self, backups: &mut BackupFolder) -> Outcome {

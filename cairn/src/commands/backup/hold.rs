@@ -1,8 +1,9 @@
 //! A hold of a running store. Dropping it releases the store.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup};
@@ -22,7 +23,10 @@ pub(super) const PATH: &str = "/api/v1/storage/backup";
 const POLL: Duration = Duration::from_millis(200);
 
 /// How often the server is asked whether the store is still held, while it is copied.
-pub(super) const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The hold ends after this time if the command was killed.
+const LEASE_SECONDS: u64 = 60;
 
 /// A store that is held. Dropping it ends the hold.
 pub(super) struct Hold<'c> {
@@ -33,15 +37,46 @@ pub(super) struct Hold<'c> {
     /// The folder with the copy of the metadata.
     pub(super) backup_dir: PathBuf,
     is_ended: bool,
+    /// Why the store is not held any more.
+    loss: Mutex<Option<Failure>>,
+}
+
+/// Ends a thread that looks at the hold.
+struct Over<'a>(&'a AtomicBool, Thread);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
+    }
 }
 
 impl<'c> Hold<'c> {
-    /// Begins a hold, and waits until the metadata are copied.
+    /// Begins a hold that ends soon after this command, however it ends. Waits until the metadata are copied.
     ///
     /// # Errors
     /// The refusal of the server, and why the hold ended early.
     pub(super) fn begin(client: &'c Client, timeout: Option<quantity::Duration>) -> Result<Self, Failure> {
-        let request = BeginBackup { timeout_seconds: timeout.map(|timeout| timeout.seconds) };
+        Self::begin_with(client, timeout, Some(LEASE_SECONDS))
+    }
+
+    /// Begins a hold that outlives this command. Waits until the metadata are copied.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub(super) fn begin_lasting(
+        client: &'c Client,
+        timeout: Option<quantity::Duration>,
+    ) -> Result<Self, Failure> {
+        Self::begin_with(client, timeout, None)
+    }
+
+    fn begin_with(
+        client: &'c Client,
+        timeout: Option<quantity::Duration>,
+        lease_seconds: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let request = BeginBackup { timeout_seconds: timeout.map(|timeout| timeout.seconds), lease_seconds };
         let mut status: Backup = read(&client.call(&Request::post(PATH).json(&request))?)?;
         let folder = |path: &Option<String>| PathBuf::from(path.as_deref().unwrap_or_default());
         let hold = Self {
@@ -50,6 +85,7 @@ impl<'c> Hold<'c> {
             data_dir: folder(&status.data_dir),
             backup_dir: folder(&status.backup_dir),
             is_ended: false,
+            loss: Mutex::default(),
         };
         let progress = Progress::described();
         while *status.state == *"copying" {
@@ -63,12 +99,35 @@ impl<'c> Hold<'c> {
         }
     }
 
+    /// Asks the server, which renews the lease.
     fn status(&self) -> Result<Backup, Failure> {
-        read(&self.client.call(&Request::get(PATH))?)
+        read(&self.client.call(&Request::get(format!("{PATH}?id={}", encode_strict(&self.id))))?)
     }
 
-    /// Returns why the store is not held any more, if so.
+    /// Keeps the store held while `run` copies it.
+    pub(super) fn keep_while<T>(&self, run: impl FnOnce() -> T) -> T {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    if let Some(loss) = self.look() {
+                        *self.loss.lock().unwrap_or_else(PoisonError::into_inner) = Some(loss);
+                        return;
+                    }
+                    thread::park_timeout(LOOK);
+                }
+            });
+            let _over = Over(&is_over, looking.thread().clone());
+            run()
+        })
+    }
+
+    /// Returns once why the store is not held any more, if so.
     pub(super) fn loss(&self) -> Option<Failure> {
+        self.loss.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn look(&self) -> Option<Failure> {
         // A server that does not answer may hold the store all the same. The end shows it.
         let status = self.status().ok()?;
         let is_other = status.id.as_deref() != Some(&self.id);
@@ -101,7 +160,7 @@ impl<'c> Hold<'c> {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
-            // If this fails, the hold ends at its timeout.
+            // If this fails, the hold ends by itself.
             let _ = self.client.call(&self.request());
         }
     }

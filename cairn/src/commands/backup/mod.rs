@@ -42,6 +42,7 @@ command! {
 const SHOWN: Columns<Status> = &[
     ("state", |status| words(&status.state)),
     ("began", |status| text(&status.begun_at)),
+    ("by", |status| text(&status.by)),
     ("held since", |status| text(&status.held_at)),
     ("ends by itself", |status| text(&status.expires_at)),
     ("ended", |status| text(&status.ended_at)),
@@ -68,7 +69,7 @@ pub(super) fn with_run<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 impl Begin {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let hold = Hold::begin(&client, self.timeout)?;
+        let hold = Hold::begin_lasting(&client, self.timeout)?;
         let body = client.call(&Request::get(PATH))?;
         hold.keep();
         client.print_as(&body, |status: &Status| {

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::commands::backup::hold::{Hold, LOOK, stop_flag};
+use crate::commands::backup::hold::{Hold, stop_flag};
 use crate::commands::macros::command;
 use crate::commands::signals::nap;
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,7 @@ impl Run {
         command.args(arguments).env(BACKUP_DIR, &hold.backup_dir).env(DATA_DIR, &hold.data_dir);
         let mut child =
             command.spawn().map_err(|error| format!("the command could not be started: {error}"))?;
-        let ended = wait(&mut child, &hold, &stop);
+        let ended = hold.keep_while(|| wait(&mut child, &hold, &stop));
         hold.end()?;
         let status = ended?;
         if stop.load(Ordering::Relaxed) {
@@ -74,17 +74,13 @@ fn check_readable(folder: &Path) -> Outcome {
 
 /// Waits for the end of the command. Ends it when a signal arrives or the store is no longer held.
 fn wait(child: &mut Child, hold: &Hold<'_>, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
-    let mut looked = Instant::now();
     let mut loss = None;
     let mut is_told = false;
     loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return loss.map_or(Ok(status), Err);
         }
-        if loss.is_none() && looked.elapsed() >= LOOK {
-            loss = hold.loss();
-            looked = Instant::now();
-        }
+        loss = loss.or_else(|| hold.loss());
         if !is_told && (loss.is_some() || stop.load(Ordering::Relaxed)) {
             is_told = true;
             // It may have ended a moment ago.

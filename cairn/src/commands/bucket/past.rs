@@ -1,14 +1,14 @@
 //! `cairn bucket restore` and `cairn bucket protect`: a bucket as it was, and versions that make this possible.
 
 use cairn_api::{
-    LifecycleRuleList, RestoreAction, RestoreBucket, RestoredBucket, SetLifecycleRule, SetVersioning,
-    VersioningState,
+    LifecycleRule, LifecycleRuleList, RestoreAction, RestoreBucket, RestoredBucket, SetLifecycleRule,
+    SetVersioning, VersioningState,
 };
 use serde_json::json;
 
 use crate::client::{Client, Request, read};
 use crate::commands::macros::command;
-use crate::commands::resources::BUCKETS;
+use crate::commands::resources::{BUCKETS, LIFECYCLE_RULES};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
 use crate::quantity::{Whole, bytes_text, counted};
@@ -27,6 +27,9 @@ command! {
         /// only keys that begin with this prefix (default: all keys)
         #[argh(option, arg_name = "prefix", default = "String::new()")]
         prefix: String,
+        /// keep the objects that did not exist at that moment
+        #[argh(switch)]
+        keep_newer: bool,
         /// show what would be done, and change nothing
         #[argh(switch)]
         dry_run: bool,
@@ -53,6 +56,7 @@ impl Restore {
             at: self.at.0.clone().into(),
             prefix: self.prefix.clone(),
             dry_run: self.dry_run,
+            keep_newer: self.keep_newer,
         };
         let done = self.send(&client, &request)?;
         let body = json!(&done);
@@ -136,12 +140,8 @@ impl Protect {
         let versioning = SetVersioning { versioning: VersioningState::Enabled };
         client.call(&Request::put(path.clone() + "/versioning").json(&versioning))?;
         let rules: LifecycleRuleList = read(&client.call(&Request::get(path.clone() + "/lifecycle"))?)?;
-        let has_rule = rules.rules.iter().any(|rule| {
-            let keeps_all =
-                rule.newer_noncurrent_versions == 0 && rule.expiration.is_none() && rule.tags.is_empty();
-            let removes = rule.noncurrent_version_expiration == Some(days) && rule.expired_delete_markers;
-            rule.enabled && rule.prefix.is_empty() && keeps_all && removes
-        });
+        let (own, others): (Vec<_>, Vec<_>) = rules.rules.iter().partition(|rule| is_of_protect(rule));
+        let has_rule = own.iter().any(|rule| rule.noncurrent_version_expiration == Some(days));
         if !has_rule {
             let rule = SetLifecycleRule {
                 prefix: String::new(),
@@ -155,12 +155,47 @@ impl Protect {
             };
             client.call(&Request::post(path + "/lifecycle").json(&rule))?;
         }
-        let body = json!({"bucket": self.name, "days": days, "rule_added": !has_rule});
+        // The new rule is there before the rules of earlier calls go.
+        let former: Vec<_> =
+            own.iter().filter(|rule| rule.noncurrent_version_expiration != Some(days)).collect();
+        for rule in &former {
+            client.call(&Request::delete(LIFECYCLE_RULES.path_of(&rule.id)))?;
+        }
+        let sooner: Vec<_> = others.iter().filter(|rule| removes_before(rule, days)).collect();
+        let body = json!({
+            "bucket": self.name,
+            "days": days,
+            "rule_added": !has_rule,
+            "rules_removed": former.iter().map(|rule| rule.id.to_string()).collect::<Vec<_>>(),
+            "rules_that_remove_sooner": sooner.iter().map(|rule| rule.id.to_string()).collect::<Vec<_>>(),
+        });
         client.print(&body, || {
             let kept = counted(days.into(), "day");
-            lines(&format!("{} keeps what is overwritten and deleted for {kept}\n", plain(&self.name)))
+            let mut text =
+                format!("{} keeps what is overwritten and deleted for {kept}\n", plain(&self.name));
+            for rule in &sooner {
+                text += &format!(
+                    "  but the rule {} removes versions below {:?} sooner: cairn lifecycle delete {0}\n",
+                    &*rule.id,
+                    plain(&rule.prefix)
+                );
+            }
+            lines(&text)
         })
     }
+}
+
+/// Returns whether a rule has the form that this command makes, with any number of days.
+fn is_of_protect(rule: &LifecycleRule) -> bool {
+    let keeps_all = rule.newer_noncurrent_versions == 0 && rule.expiration.is_none() && rule.tags.is_empty();
+    let removes = rule.noncurrent_version_expiration.is_some() && rule.expired_delete_markers;
+    let aborts = rule.abort_incomplete_multipart_upload.is_some();
+    rule.enabled && rule.prefix.is_empty() && keeps_all && removes && !aborts
+}
+
+/// Returns whether a rule removes noncurrent versions before they are so many days old.
+fn removes_before(rule: &LifecycleRule, days: u32) -> bool {
+    rule.enabled && rule.noncurrent_version_expiration.is_some_and(|other| other < days)
 }
 
 /// Quotes a word for a shell, if it needs that.

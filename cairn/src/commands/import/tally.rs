@@ -116,11 +116,16 @@ impl Tally {
             &json!({"bucket": bucket, "key": key, "version_id": id, "reason": reason}),
         ))?;
         if count <= SHOWN_MAX {
-            print_error(&plain(&format!("cairn: {bucket}/{key} version {id}: {reason}")));
+            print_error(&plain(&format!("cairn: {}: {reason}", place(bucket, key, id))));
             print_error("\n");
         }
         Ok(())
     }
+}
+
+/// Names a version, or a bucket if there is no key.
+pub(super) fn place(bucket: &str, key: &str, version: &str) -> String {
+    if key.is_empty() { format!("the bucket {bucket}") } else { format!("{bucket}/{key} version {version}") }
 }
 
 pub(super) fn get(count: &AtomicU64) -> u64 {

@@ -6,7 +6,7 @@ mod lines;
 
 use std::path::Path;
 
-use cairn_engine::salvage;
+use cairn_engine::DamagedStore;
 use serde_json::json;
 
 use crate::environment::MASTER_KEY_VARIABLE;
@@ -41,9 +41,14 @@ impl Salvage {
         let (data_dir, to) = (Path::new(&self.data_dir), Path::new(&self.to));
         let key = master_key()?;
         refuse_within(to, data_dir)?;
+        let store = DamagedStore::open(data_dir).map_err(|error| error.to_string())?;
+        if let Some(bucket) = self.bucket.as_deref().filter(|bucket| !store.may_have_bucket(bucket)) {
+            return Err(format!("the store has no bucket {}", terminal::plain(bucket)).into());
+        }
         let mut folder = SalvageFolder::create(to)?;
         let key = key.as_deref().map(str::as_bytes);
-        salvage(data_dir, key, self.bucket.as_deref(), &mut folder)
+        store
+            .salvage(key, self.bucket.as_deref(), &mut folder)
             .map_err(|error| format!("{error}\n  what was written so far is in {}", to.display()))?;
         let counts = folder.finish()?;
         output::print(&if self.json { terminal::json(&as_json(&counts)) } else { text(&counts) })?;

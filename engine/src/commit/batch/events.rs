@@ -71,6 +71,17 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Writes the event of a version that is current again, because the delete marker over it was removed for good.
+    pub(super) fn write_event_of_undeletion(
+        &mut self,
+        target: &TargetKey,
+        author: Author<'_>,
+        restored: &ObjectInfo,
+    ) -> Result<(), Failure> {
+        let object = ObjectFields { is_delete_marker: true, ..object_fields(author.key, restored, false) };
+        self.write_event(target, author, EventType::ObjectRestored, object)
+    }
+
     /// Writes the event of a delete marker over a current object.
     pub(super) fn write_event_of_marker(
         &mut self,

@@ -293,7 +293,7 @@ impl Batch<'_> {
         match next.as_ref().map(|next| &next.record) {
             // What the removal of a marker brings back is what its event is about.
             Some(restored) if author.origin.cause == Cause::Restore && !restored.is_delete_marker() => {
-                self.write_event_of_put(target, author, &restored.info, false, false)?;
+                self.write_event_of_undeletion(target, author, &restored.info)?;
             }
             _ => self.write_event_of_removal(target, author, &removed, was_marker)?,
         }

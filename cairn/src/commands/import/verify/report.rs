@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use super::super::tally::place;
 use super::difference::Difference;
 use crate::client::{Client, Request};
 use crate::failure::{Failure, Outcome};
@@ -65,7 +66,8 @@ impl<'c> Report<'c> {
         state.count += 1;
         if state.first.len() < SHOWN_MAX {
             let text = format!(
-                "cairn: {bucket}/{key} version {version_id}: {kind}: {source:?} at the source, {here:?} here"
+                "cairn: {}: {kind}: {source:?} at the source, {here:?} here",
+                place(bucket, key, version_id)
             );
             print_error(&(plain(&text) + "\n"));
         }
