@@ -56,6 +56,8 @@ pub struct RefusedRight {
     pub shows_key: bool,
     /// Whether a policy denies it. Otherwise none allows it.
     pub is_denied_explicitly: bool,
+    /// Whether policies allow it for objects that do not exist yet.
+    pub is_for_new_objects: bool,
     /// The account whose policies decided.
     pub account: Option<RefusedAccount>,
 }
@@ -212,6 +214,7 @@ mod tests {
             key: key.map(str::to_owned),
             shows_key,
             is_denied_explicitly: false,
+            is_for_new_objects: false,
             account: None,
         }
     }

@@ -337,6 +337,7 @@ mod tests {
                 key: Some(long()),
                 shows_key: false,
                 is_denied_explicitly: false,
+                is_for_new_objects: false,
                 account: None,
             }),
             rule: Some(DecidingRule::Argument(long())),

@@ -133,6 +133,8 @@ pub(crate) struct DeniedRight {
     pub(crate) key: Option<String>,
     /// Whether a policy denies it. Otherwise none allows it.
     pub(crate) is_denied_explicitly: bool,
+    /// Whether it is allowed for objects that do not exist yet.
+    pub(crate) is_for_new_objects: bool,
 }
 
 /// The content of an [`S3Error`], in a box so that results stay small.
@@ -248,16 +250,21 @@ impl S3Error {
     /// Creates an authorization error. The reason is shown to the client and in the audit trail.
     pub(crate) fn denied(action: Action, resource: Resource<'_>, decision: Decision) -> Self {
         let is_denied_explicitly = decision == Decision::DeniedExplicitly;
-        let decided = if is_denied_explicitly { "a policy denies" } else { "no policy allows" };
+        let is_for_new_objects = decision == Decision::AllowedIfAbsent;
         let (what, bucket, key) = match resource {
             Resource::Bucket(bucket) => ("the bucket", bucket, None),
             Resource::Object(bucket, key) => ("the object", bucket, Some(key.to_owned())),
         };
-        let because = format!("{decided} {action} on {what}");
+        let because = match decision {
+            Decision::DeniedExplicitly => format!("a policy denies {action} on {what}"),
+            Decision::AllowedIfAbsent => format!("only_if_absent restricts {action} on {what}, which exists"),
+            Decision::Allowed | Decision::DeniedImplicitly => format!("no policy allows {action} on {what}"),
+        };
         let mut error = Self::with_message(ErrorCode::AccessDenied, format!("Access Denied: {because}."));
         error.0.denied_because = Some(because);
         let bucket = bucket.to_owned();
-        error.0.denied_right = Some(DeniedRight { action, bucket, key, is_denied_explicitly });
+        error.0.denied_right =
+            Some(DeniedRight { action, bucket, key, is_denied_explicitly, is_for_new_objects });
         error
     }
 

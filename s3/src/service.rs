@@ -97,6 +97,8 @@ pub struct S3Service {
 
 /// The operation that a browser's form asks for.
 const POST_FORM_OPERATION: &str = "PostObject";
+/// The operation that every `POST` to the root of the service is.
+const ASSUME_ROLE_OPERATION: &str = "AssumeRole";
 
 const PATH_STYLE_ONLY: &str = "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
                                (force_path_style, addressing_style = path).";
@@ -226,6 +228,10 @@ impl S3Service {
                 None => return Err(not_a_form()),
                 Some(_) => {}
             }
+        }
+        if let Route::Operation(Operation { name: ASSUME_ROLE_OPERATION, .. }) = route {
+            // Clients of STS sign for another service, or not at all.
+            return Err(route.refusal(head.method()).unwrap_or_else(|| ErrorCode::NotImplemented.into()));
         }
         let now = self.clock.now();
         let root_attempts = self.throttle.root_attempts(request.client, request.started);

@@ -375,8 +375,8 @@ impl Links {
     }
 
     /// Counts a download of a share, unless the visitor's last hour contains one. Call it right before content is sent.
-    /// `continues` says that the request is for a later part of the content: a visitor whose download was counted may continue
-    /// it after the share is exhausted. For a share with a limit, the count is durable on return.
+    /// `continues` says that the request is for a part of the content: a visitor whose download was counted may continue it
+    /// after the share is exhausted. For a share with a limit, the count is durable on return.
     ///
     /// # Errors
     /// [`LinkError::Store`]: the content must not be sent. Shares without a limit

@@ -107,7 +107,9 @@ impl<'d> Detail<'d> {
 /// Returns the right that a reason names: `no policy allows ACTION on the object`.
 fn missing_right(because: &str, resource: &str) -> Option<MissingRight> {
     let allowed = because.strip_prefix("no policy allows ");
-    let named = allowed.or_else(|| because.strip_prefix("a policy denies "))?;
+    let restricted = because.strip_prefix("only_if_absent restricts ");
+    let restricted = restricted.and_then(|because| because.strip_suffix(", which exists"));
+    let named = allowed.or(restricted).or_else(|| because.strip_prefix("a policy denies "))?;
     let (action, what) = named.split_once(" on ")?;
     let place = match what {
         "the object" => resource,
@@ -117,7 +119,7 @@ fn missing_right(because: &str, resource: &str) -> Option<MissingRight> {
     Some(MissingRight {
         action: action.to_owned(),
         resource: format!("bucket:{place}"),
-        denied_explicitly: allowed.is_none(),
+        denied_explicitly: allowed.or(restricted).is_none(),
     })
 }
 

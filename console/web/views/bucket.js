@@ -436,7 +436,7 @@ export async function show(view, { parts: [bucket], parameters }) {
   const total = h("span", { class: "muted small" });
   const drawTotal = ({ usage }) => {
     if (!isPast && !search)
-      total.textContent = t("{objects} objects · {size}, exact", {
+      total.textContent = t("{objects} objects · {size} in the bucket", {
         objects: count(usage.objects),
         size: size(usage.bytes),
       });

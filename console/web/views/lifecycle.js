@@ -68,23 +68,20 @@ async function editRule(bucket, rule) {
           h(
             "p",
             null,
-            t(
-              "Now it would remove {objects} objects ({bytes}), {versions} old versions ({oldBytes}) and {markers} delete markers.",
-              {
-                objects: count(found.current_objects),
-                bytes: size(found.current_bytes),
-                versions: count(found.noncurrent_versions),
-                oldBytes: size(found.noncurrent_bytes),
-                markers: count(found.delete_markers),
-              },
-            ),
+            t("Now it would remove {objects} ({bytes}), {versions} ({oldBytes}) and {markers}.", {
+              objects: plural(found.current_objects, "{n} object", "{n} objects"),
+              bytes: size(found.current_bytes),
+              versions: plural(found.noncurrent_versions, "{n} old version", "{n} old versions"),
+              oldBytes: size(found.noncurrent_bytes),
+              markers: plural(found.delete_markers, "{n} delete marker", "{n} delete markers"),
+            }),
           ),
           found.multipart_uploads > 0 &&
             h(
               "p",
               null,
-              t("It would abort {uploads} unfinished uploads ({bytes}).", {
-                uploads: count(found.multipart_uploads),
+              t("It would abort {uploads} ({bytes}).", {
+                uploads: plural(found.multipart_uploads, "{n} unfinished upload", "{n} unfinished uploads"),
                 bytes: size(found.multipart_bytes),
               }),
             ),

@@ -81,6 +81,11 @@ pub(crate) fn is_unsigned(head: &RequestHead) -> bool {
         && !head.query().is_some_and(has_signature)
 }
 
+/// The refusal of `public-read`. It has nothing that the client sent: people paste its command into a shell, and keys may be secret.
+const NOT_PUBLIC: &str = "The bucket does not allow ACLs: grant access with the policies of service accounts. public-read is \
+                          accepted for new objects with keys that everybody may read; `cairn public set <bucket> <prefix>` \
+                          makes a rule.";
+
 /// Checks the canned ACL `public-read`: it is accepted for a new object that a rule lets everybody read, because it asks for
 /// nothing more.
 ///
@@ -99,13 +104,5 @@ pub(crate) fn check_acl(
     if creates_object && access.is_some_and(|access| access.may_read(target.key_text())) {
         return Ok(());
     }
-    let (bucket, key) = (target.bucket_text(), target.key_text());
-    let prefix = key.rsplit_once('/').map_or("", |(folder, _)| &key[..=folder.len()]);
-    Err(S3Error::with_message(
-        ErrorCode::AccessControlListNotSupported,
-        format!(
-            "The bucket does not allow ACLs: grant access with the policies of service accounts. public-read is accepted for \
-             keys that everybody may read; `cairn public set {bucket} \"{prefix}\"` makes a rule."
-        ),
-    ))
+    Err(S3Error::with_message(ErrorCode::AccessControlListNotSupported, NOT_PUBLIC))
 }

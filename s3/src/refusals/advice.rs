@@ -36,6 +36,11 @@ pub(super) fn advice(
                 "A policy of {principal} denies {action} on {resource}, and a deny wins over every allow. Change that policy \
                  or detach it."
             )
+        } else if right.is_for_new_objects {
+            format!(
+                "The policies of {principal} allow {action} with only_if_absent, which is not enough to change an existing \
+                 object. A statement without it allows that, and to overwrite objects, too."
+            )
         } else {
             format!("Attach a policy to {principal} that allows {action} on {resource}.")
         });

@@ -205,13 +205,14 @@ fn refused_right(
         }
         Some(Principal::Root | Principal::Anonymous) | None => None,
     };
-    let DeniedRight { action, bucket, key, is_denied_explicitly } = right;
+    let DeniedRight { action, bucket, key, is_denied_explicitly, is_for_new_objects } = right;
     RefusedRight {
         action: action.name(),
         bucket: bucket.clone(),
         key: key.clone(),
         shows_key,
         is_denied_explicitly: *is_denied_explicitly,
+        is_for_new_objects: *is_for_new_objects,
         account,
     }
 }

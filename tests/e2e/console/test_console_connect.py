@@ -9,6 +9,7 @@ from harness.cli import Cli
 from harness.management import expect
 from harness.page import Page
 from harness.server import Cairn
+from harness.wait import until
 
 _numbers = itertools.count()
 CLIENTS = ["aws-cli", "boto3", "javascript", "rclone", "restic", "nextcloud", "immich"]
@@ -28,6 +29,26 @@ def cli(store: Cairn) -> Cli:
 def choose(page: Page, group: str, value: str) -> None:
     """Chooses a card."""
     page.run("async (group, value) => document.querySelector(`input[type=radio][name=${group}][value=\"${value}\"]`).click()", group, value)
+
+
+def test_a_request_that_works_after_a_refusal_counts(page: Page, console_store: Cairn):
+    """The page says why the first one was refused, and then that a later one arrived."""
+    page.go("accounts")
+    page.click("Connect an application")
+    page.settled()
+    choose(page, "client", "boto3")
+    page.fill("Name of the application", "second-try")
+    page.fill("Name of the bucket", "second-try-files")
+    page.click("Create and show the key")
+    page.see("Waiting for its first request")
+    s3 = client(console_store, keys_of(page))
+    assert s3.request("PUT", "/another-bucket/a", body=b"x").status == 403
+    page.see("Refused")
+    # The use of a key is noted once in a second.
+    def works() -> bool:
+        return s3.put("second-try-files", "a", b"x").status == 200 and "The first request arrived" in page.text()
+
+    until(works, "the page says that it arrived")
 
 
 def test_application_gets_all_that_it_needs(page: Page, console_store: Cairn):

@@ -264,3 +264,26 @@ def test_roles_hide_what_they_may_not_do(page: Page, console_store: Cairn, locke
     page.click("More actions")
     page.element("button", "Take off hold")
     page.sign_in(console_store.secrets.system_token)
+
+
+def test_rights_of_accounts_are_those_of_the_server(page: Page, console_store: Cairn, bucket: str):
+    """Statements about networks add up: each cell says what the check of permissions answers for addresses in and outside."""
+    everything = f"bucket:{bucket}/*"
+    inside = {"source_ip": ["10.0.0.0/8"]}
+    allow, deny = statement("allow", "GetObject", everything), statement("deny", "GetObject", everything)
+    folder = statement("deny", "GetObject", f"bucket:{bucket}/secret/*")
+    cases = {
+        "denied outside": ([allow, deny | inside], ["allowed", "not from 10.0.0.0/8"]),
+        "allowed twice": ([allow, allow | inside], ["allowed"]),
+        "allowed inside": ([allow | inside], ["allowed", "from 10.0.0.0/8"]),
+        "one folder": ([allow, folder | inside], ["allowed", "not from 10.0.0.0/8"]),
+        "not everywhere": ([allow, folder], ["allowed", "not everywhere"]),
+        "denied": ([allow, deny], ["denied"]),
+    }
+    for name, (statements, _) in cases.items():
+        create_account(console_store, *statements, name=f"{bucket} {name}")
+    page.go("bucket-access", bucket)
+    page.see("Who can do what here")
+    rows = page.run("""async () => [...document.querySelectorAll('.rights tbody tr')].map((row) =>
+        [row.querySelector('a').textContent, [...row.cells[2].querySelectorAll('.hidden:not(.on-phones), .tag, .small')].map((one) => one.textContent)])""")
+    assert {name.removeprefix(f"{bucket} "): cell for name, cell in rows} == {name: cell for name, (_, cell) in cases.items()}

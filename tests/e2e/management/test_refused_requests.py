@@ -73,6 +73,22 @@ def test_explicit_deny_and_hidden_404_are_told_apart(refusing: Cairn, reader: Ac
     assert missing["right"]["action"] == "s3:ListBucket" and missing["advice"].startswith("The object does not exist.")
 
 
+def test_a_right_for_new_objects_only_is_said_to_be_that(refusing: Cairn):
+    """Tags of an existing object need a plain allow, which also allows overwriting. So that is not the advice without a word."""
+    key = "create-only/a"
+    refusing.s3.put(BUCKET, key, b"x")
+    account = create_account(refusing, statement("allow", "PutObject", f"bucket:{BUCKET}/*") | {"only_if_absent": True}, name="creator")
+    retention = b"<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate></Retention>"
+    response = account.s3.request("PUT", f"{object_target(BUCKET, key)}?retention", body=retention)
+    assert response.status == 403
+    found = explained(refusing, response)
+    assert found["message"] == "Access Denied: only_if_absent restricts s3:PutObject on the object, which exists."
+    assert "with only_if_absent, which is not enough" in found["advice"] and "overwrite objects, too" in found["advice"]
+    assert found["decided_by"]["decision_now"] == "allowed_if_absent"
+    text = Cli(refusing.admin.address, refusing.secrets.system_token).text("explain", response.get("x-amz-request-id"))
+    assert "allows s3:PutObject on" in text and "for new objects only (only_if_absent)." in text
+
+
 def test_deciding_statement_is_named_as_long_as_it_is_known(refusing: Cairn):
     """Policy and number of a statement that denies. After a change of the policies it is not blamed any more."""
     account = create_account(refusing, statement("allow", "GetObject", f"bucket:{BUCKET}/*"), name="changing")

@@ -7,7 +7,7 @@ requested a torrent. So the visible state is compared before and after every req
 import pytest
 
 from harness.expect import assert_error
-from harness.s3 import S3, md5_etag, object_target
+from harness.s3 import S3, error_code, md5_etag, object_target
 
 BODY = b"kept as it is"
 XML_BODY = b"<Anything/>"
@@ -148,10 +148,15 @@ def test_form_upload_is_not_implemented(s3: S3, kept_bucket: str):
 
 
 def test_sts_is_not_implemented(s3: S3, kept_bucket: str):
-    """AssumeRole is posted to the root of the service."""
+    """AssumeRole is posted to the root of the service. Clients of STS sign for `sts`, or not at all."""
     headers = [("Content-Type", "application/x-www-form-urlencoded")]
     body = b"Action=AssumeRole&Version=2011-06-15&RoleArn=x&RoleSessionName=y"
     assert_untouched(s3, kept_bucket, "POST", "/", headers, body)
+    scope = f"{s3.credential.access_key}/20260101/us-east-1/sts/aws4_request"
+    of_sts = [("Authorization", f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={'0' * 64}")]
+    for signature in ([], of_sts):
+        answer = s3.send_raw("POST", "/", [("Host", s3.authority), *headers, *signature, ("Content-Length", str(len(body)))], body)
+        assert (answer.status, error_code(answer)) == (501, "NotImplemented") and b"STS" in answer.body
 
 
 def test_create_session_is_not_implemented(s3: S3, kept_bucket: str):

@@ -112,7 +112,7 @@ impl Inspect {
         match count(&found) {
             0 if found.complete => Ok(()),
             0 => {
-                Err("not everything was examined\n  set --maximum-entries to at least the number of stored objects"
+                Err("not everything was examined\n  raise --maximum-entries: versions, delete markers, uploads and parts count, too"
                     .into())
             }
             count => {

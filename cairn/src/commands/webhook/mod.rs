@@ -36,7 +36,7 @@ verbs! {
     enable,
     /// Disable a webhook. Its pending deliveries are dropped.
     disable,
-    /// Delete a webhook with its signing secret and pending deliveries.
+    /// Delete a webhook with its signing secret, pending deliveries and delivery log.
     delete,
 }
 

@@ -84,7 +84,8 @@ pub(crate) async fn content(visit: &Visit<'_>) -> Result<Reply, Refusal> {
         ResponseBody::Full(Vec::new())
     } else {
         let payload = StartedPayload::start(opened).await.map_err(|error| refuse_read(visit, error))?;
-        let begun = public.links.begin_share_download(share, visitor, range.start > 0).await;
+        let begun =
+            public.links.begin_share_download(share, visitor, matches!(plan, ReadPlan::Part(_))).await;
         match begun.map_err(refusals::of_store)? {
             Download::Allowed => {}
             Download::Refused(status) => return Err(refusals::gone(status)),
