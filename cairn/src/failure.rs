@@ -118,7 +118,7 @@ impl Refusal<'_> {
             }
             "SERVICE_ACCOUNT_NOT_FOUND" => "`cairn service-account list` shows the accounts",
             "SERVICE_ACCOUNT_ALREADY_EXISTS" => "`cairn service-account show` shows it",
-            "ACCESS_KEY_EXISTS" => "`cairn service-account list` shows the accounts and their access keys",
+            "ACCESS_KEY_EXISTS" => "`cairn service-account show` shows the access keys of an account",
             "CREDENTIAL_NOT_FOUND" => "`cairn service-account show` shows the account's credentials",
             "POLICY_NOT_FOUND" => "`cairn policy list` shows the policies",
             "POLICY_IN_USE" => {
@@ -141,6 +141,9 @@ impl Refusal<'_> {
             // `--if-absent` is the only condition that a command sets.
             "PRECONDITION_FAILED" => "the object exists already; without --if-absent it is overwritten",
             "NOT_READY" => "`cairn status` shows what is not ready",
+            "TOO_MANY_REQUESTS" if self.path == "/api/v1/storage/backup" => {
+                "`cairn backup status` shows it, `cairn backup end` ends it"
+            }
             "TOO_MANY_REQUESTS" => "wait a moment, then try again",
             "STORAGE_FULL" => "`cairn storage status` shows the free space",
             _ if self.status == StatusCode::METHOD_NOT_ALLOWED => {
@@ -168,7 +171,8 @@ impl Refusal<'_> {
 }
 
 /// Members of requests that messages of the server name, and the options that set them.
-const OPTIONS: [(&str, &str); 14] = [
+const OPTIONS: [(&str, &str); 15] = [
+    ("abort_incomplete_multipart_upload", "--abort-uploads-days"),
     ("expires_at", "--expires"),
     ("expires_in_seconds", "--expires-in"),
     ("maximum_downloads", "--maximum-downloads"),

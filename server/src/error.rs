@@ -68,7 +68,7 @@ impl fmt::Display for ServeError {
             Self::ConsoleFiles { folder, error } => {
                 write!(out, "--console-dir: {} cannot be read: {error}", folder.display())
             }
-            Self::Certificate(error) => error.fmt(out),
+            Self::Certificate(error) => write!(out, "server.tls: {error}"),
             Self::Ports(errors) => {
                 let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 out.write_str(&texts.join("\n"))

@@ -20,7 +20,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
 fn body(status: HoldStatus) -> Backup {
     let (was_begun, is_active) = (status.state != HoldState::None, status.state.is_active());
-    let folder = |path: std::path::PathBuf| was_begun.then(|| path.to_string_lossy().into_owned());
+    // The client may have another working directory.
+    let absolute = |path: std::path::PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let folder = |path| was_begun.then(|| absolute(path).to_string_lossy().into_owned());
     Backup {
         state: status.state.name().into(),
         held: status.state == HoldState::Held,

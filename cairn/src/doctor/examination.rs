@@ -13,7 +13,7 @@ use super::connection::{Answer, Call, Connection, SKEW_SECONDS_MAX};
 use super::failed::Failed;
 use super::profile::Profile;
 use super::profile_checks;
-use super::trip::Trip;
+use super::trip::{TEMPORARY_PREFIX, Trip};
 use crate::client::{Client, Request, agent_trusting};
 use crate::failure::Failure;
 use crate::moment::now_millis;
@@ -155,7 +155,9 @@ impl<'p> Examination<'p> {
             let id = checked.request_id.as_deref().unwrap_or_default();
             let path = format!("/api/v1/refused-requests/{}", encode_strict(id));
             let Ok(explained) = management.call(&Request::get(path)) else { continue };
-            if let Some(advice) = explained["advice"].as_str() {
+            // The temporary bucket gets another name each time.
+            let advice = explained["advice"].as_str().filter(|advice| !advice.contains(TEMPORARY_PREFIX));
+            if let Some(advice) = advice {
                 checked.fix = Some(advice.to_owned());
             }
         }

@@ -18,7 +18,7 @@ pub(crate) fn checks(
     let is_strict = mode.unwrap_or(Mode::Strict) == Mode::Strict;
     let mut found = vec![endpoint_url(profile, endpoint), region(profile)];
     found.push(addressing_style(profile, has_virtual_hosts));
-    found.push(signature_version(profile));
+    found.push(signature_version(profile, is_strict));
     found.push(checksums(profile, is_strict && endpoint.has_tls()));
     found.extend(multipart_threshold(profile, is_strict));
     found.extend(session_token(profile));
@@ -110,12 +110,16 @@ fn addressing_style(profile: &Profile, has_virtual_hosts: bool) -> Checked {
     }
 }
 
-fn signature_version(profile: &Profile) -> Checked {
+fn signature_version(profile: &Profile, is_strict: bool) -> Checked {
     const NAME: &str = "signature_version";
     let fix = format!("Write s3 = and, indented below it, signature_version = s3v4 {}.", place(profile));
     let version = profile.value("s3.signature_version").map(|setting| setting.value);
     match version.as_deref() {
         Some("s3v4") => Checked::ok(NAME, "s3.signature_version is s3v4"),
+        None if !is_strict => Checked::ok(
+            NAME,
+            "not set: boto3 and the AWS CLI 1 presign URLs with version 2, which works unless s3.signature_v2 is false",
+        ),
         None => Checked::new(
             NAME,
             Verdict::Note,

@@ -9,7 +9,7 @@ use super::failed::Failed;
 use crate::s3::xml;
 
 /// Begins the names of buckets and keys that are made here.
-const PREFIX: &str = "cairn-doctor-";
+pub(crate) const TEMPORARY_PREFIX: &str = "cairn-doctor-";
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 /// The name of the small object, with characters that clients must encode.
@@ -65,7 +65,7 @@ fn content(seed: u64, bytes: usize) -> Vec<u8> {
 impl<'c> Trip<'c> {
     /// Runs all steps in a bucket of its own, or in a given one, and removes what it made.
     pub(crate) fn run(connection: &'c Connection, mode: Option<Mode>, bucket: Option<&str>) -> Vec<Checked> {
-        let name = format!("{PREFIX}{}", unique());
+        let name = format!("{TEMPORARY_PREFIX}{}", unique());
         let mut trip = Self {
             connection,
             mode,
@@ -157,7 +157,7 @@ impl<'c> Trip<'c> {
                 if failed.code.as_deref() == Some("AccessDenied") {
                     failed.message = "these credentials may not make a temporary bucket".to_owned();
                     failed.fix = Some(format!(
-                        "Name a bucket with --bucket: objects are written below {PREFIX}… there, and removed.{}",
+                        "Name a bucket with --bucket: objects are written below {TEMPORARY_PREFIX}… there, and removed.{}",
                         self.visible_buckets()
                     ));
                 }

@@ -348,7 +348,8 @@ impl AuthError {
         Some(match self {
             Self::NoAuthentication => {
                 "The request is not signed. Configure the client with an access key and a secret key. For visitors \
-                 without a credential, create a share or an embed."
+                 without a credential, create a share or an embed, or make objects public (cairn public set; cairn public \
+                 list shows what is, and what is blocked)."
             }
             Self::TwoMechanisms => "Sign in the Authorization header or in the URL, not in both.",
             Self::FormFieldMissing { .. } => {

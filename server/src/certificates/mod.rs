@@ -66,6 +66,15 @@ struct State {
 /// Identifies the content of both files: device, inode, size, modification time and status change time of each.
 type Stamp = [Option<(u64, u64, u64, i64, i64, i64, i64)>; 2];
 
+/// Checks that all certificates can be used.
+///
+/// # Errors
+/// [`CertificateError`].
+pub(crate) fn check(settings: &TlsSettings) -> Result<(), CertificateError> {
+    let configured = [&settings.s3, &settings.api, &settings.console];
+    configured.into_iter().flatten().try_for_each(|files| load_pair(files).map(drop))
+}
+
 impl Certificates {
     /// Loads the certificates of all TLS listeners, and starts the handshake threads and the thread that watches the files.
     ///

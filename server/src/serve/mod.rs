@@ -112,6 +112,8 @@ fn serve_supervised(
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     cairn_net::check_host()?;
+    // Before a new store is made: its creation would be for nothing.
+    crate::certificates::check(&settings.server.tls).map_err(ServeError::Certificate)?;
     manager.status("Opening the store");
     let opened = budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget)?)));
     let (budget, store) = match opened {

@@ -38,7 +38,7 @@ def test_keys_are_taken_from_a_file_and_from_standard_input(cli: Cli, own_store:
     assert "was deleted" in cli.text("service-account", "credential", "delete", "shop", "shop@x/1")
     assert not works(own_store, "shop@x/1") and works(own_store, "shop=2")
     message = cli.fails("service-account", "rotate", "web", "--access-key", "shop=2", "--secret-file", str(file))
-    assert "ACCESS_KEY_EXISTS" in message and "cairn service-account list" in message and SECRET not in message
+    assert "ACCESS_KEY_EXISTS" in message and "cairn service-account show" in message and SECRET not in message
 
 
 def test_secrets_on_the_command_line_are_refused(cli: Cli, own_store: Cairn, tmp_path: Path):

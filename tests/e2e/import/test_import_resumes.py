@@ -189,6 +189,17 @@ def test_a_paused_importer_can_be_interrupted_and_outlives_a_restart(own_importe
     assert_complete(own_importer)
 
 
+def test_the_paused_run_goes_on_whatever_has_begun_since(own_importer: Importer):
+    """Two importers may bring versions into a bucket."""
+    admin, cli = own_importer.target.admin, cli_of(own_importer.target)
+    expect(admin.post("/buckets", {"name": "many"}), 201)
+    begun = [expect(admin.post("/buckets/many/imports", {"source": "https://other"}), 201)["import_id"]]
+    assert cli.json("import", "pause", "many")["import_id"] == begun[0]
+    begun.append(expect(admin.post("/buckets/many/imports", {"source": "https://other", "paused": False}), 201)["import_id"])
+    assert cli.json("import", "resume", "many")["import_id"] == begun[0]
+    assert not [run for run in expect(admin.get("/imports"), 200)["imports"] if run["paused_at"]]
+
+
 def test_there_is_nothing_to_pause(own_importer: Importer):
     """A bucket into which nothing was imported since the server was started."""
     for verb in ("pause", "resume"):

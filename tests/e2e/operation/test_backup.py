@@ -117,6 +117,21 @@ def test_hold_ends_in_every_case(make_store, tmp_path: Path):
         expect_refusal(store.admin.delete("/storage/backup"), 404, "BACKUP_NOT_FOUND")
 
 
+def test_a_backup_fails_if_somebody_else_releases_the_store(make_store, tmp_path: Path):
+    """The command is ended, and what it has copied is no backup."""
+    store = make_store().start()
+    running = tmp_path / "running"
+    command = ["backup", "--", "sh", "-c", f"touch {running}; exec sleep 600"]
+    process = subprocess.Popen([str(store.binary), *command], env=cli_of(store).environment(), stderr=subprocess.PIPE, text=True)
+    until(running.exists, "the command runs")
+    cli_of(store).text("backup", "end")
+    assert process.wait(30) == 1 and "released by another command" in process.stderr.read()
+    # Also if the command has ended before anybody looked.
+    quick = back_up(store, "--", str(store.binary), "backup", "end")
+    assert quick.returncode == 1 and "released by another command" in quick.stderr, quick
+    assert back_up(store, "--", "true").returncode == 0
+
+
 def test_a_hold_ends_soon_after_its_command_was_killed(make_store):
     """Whoever renews the lease keeps it, and `begin` needs no client. Then the next backup is not refused for hours."""
     store = make_store().start()
@@ -171,6 +186,8 @@ def test_backups_in_a_folder(make_store, run_folder: Path, tmp_path: Path, seale
     for number in range(60):
         assert s3.request("PUT", object_target(BUCKET, f"old/{number}"), body=f"{number}".encode() * 50_000).status == 200
     folder = tmp_path / "backups"
+    assert "is in the data folder" in cli.fails("backup", "to", str(store.data / "slices" / "backups"))
+    assert not (store.data / "slices" / "backups").exists() and status(store)["state"] == "released"
     first = cli.json("backup", "to", str(folder))
     assert first["damaged"] == 0 and first["payloads"] == 60 and first["new_bytes"] > 60 * 50_000, first
     with Writers(store, BUCKET) as writers:

@@ -85,6 +85,13 @@ def test_missing_secret_file_is_refused(make_store: MakeStore):
     assert "SERVICE_ROOT_SECRET_KEY_FILE: the file /nonexistent/canary cannot be read" in refused(store)
 
 
+def test_a_start_that_is_refused_makes_no_store(make_store: MakeStore):
+    """A certificate that cannot be read: the next start may have another master key."""
+    store = make_store(SERVICE_TLS_CERTIFICATE="/nonexistent/chain.pem", SERVICE_TLS_KEY="/nonexistent/key.pem")
+    assert "server.tls: /nonexistent/chain.pem cannot be read" in refused(store)
+    assert not list(store.data.glob("*")), "nothing was made"
+
+
 def test_unknown_variable_is_refused(make_store: MakeStore):
     """A misspelt setting must not be ignored silently."""
     assert "SERVICE_SERVER_SHUTDOWN_GRACE" in refused(make_store(SERVICE_SERVER_SHUTDOWN_GRACE=CANARY))

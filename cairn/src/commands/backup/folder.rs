@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Request, read};
 use crate::commands::backup::hold::{Hold, stop_flag};
 use crate::commands::macros::command;
+use crate::commands::salvage::refuse_within;
 use crate::commands::verify::check_proof;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -120,6 +121,7 @@ impl To {
         hold: &Hold<'_>,
         stop: &AtomicBool,
     ) -> Result<(BackupFolder, Copied, SignedImportReport), Failure> {
+        refuse_within(Path::new(&self.folder), &hold.data_dir)?;
         let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
         let store_id = held
             .store_id()

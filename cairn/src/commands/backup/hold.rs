@@ -31,7 +31,7 @@ const LEASE_SECONDS: u64 = 60;
 /// A store that is held. Dropping it ends the hold.
 pub(super) struct Hold<'c> {
     client: &'c Client,
-    id: String,
+    pub(super) id: String,
     /// The data folder on the host of the server.
     pub(super) data_dir: PathBuf,
     /// The folder with the copy of the metadata.
@@ -127,12 +127,16 @@ impl<'c> Hold<'c> {
         self.loss.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn look(&self) -> Option<Failure> {
+    /// Asks the server why the store is not held any more, if so.
+    pub(super) fn look(&self) -> Option<Failure> {
         // A server that does not answer may hold the store all the same. The end shows it.
         let status = self.status().ok()?;
         let is_other = status.id.as_deref() != Some(&self.id);
         if is_other {
             return Some("the service was restarted: what was copied is no backup".into());
+        }
+        if *status.state == *"released" {
+            return Some("the store was released by another command: what was copied is no backup".into());
         }
         ended_early(&status)
     }
@@ -143,6 +147,9 @@ impl<'c> Hold<'c> {
     /// Why not everything was kept until now.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.is_ended = true;
+        if let Some(loss) = self.look() {
+            return Err(loss);
+        }
         let status: Backup = read(&self.client.call(&self.request())?)?;
         ended_early(&status).map_or(Ok(()), Err)
     }

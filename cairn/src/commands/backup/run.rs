@@ -1,6 +1,5 @@
 //! `cairn backup -- COMMAND`: holds the store while a command copies it.
 
-use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,7 +44,8 @@ impl Run {
         let client = self.client()?;
         let stop = stop_flag()?;
         let hold = Hold::begin(&client, self.timeout)?;
-        check_readable(&hold.backup_dir)?;
+        // The folder of a hold that has ended is gone.
+        check_readable(&hold).map_err(|failure| hold.look().unwrap_or(failure))?;
         let mut command = std::process::Command::new(program);
         command.args(arguments).env(BACKUP_DIR, &hold.backup_dir).env(DATA_DIR, &hold.data_dir);
         let mut child =
@@ -61,15 +61,16 @@ impl Run {
 }
 
 /// Refuses to run a command that could not read the copy.
-fn check_readable(folder: &Path) -> Outcome {
-    match std::fs::read_dir(folder) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!(
-            "{} cannot be read: {error}\n  run this on the host of the server, as its user",
-            folder.display()
-        )
-        .into()),
+fn check_readable(hold: &Hold<'_>) -> Outcome {
+    let path = hold.backup_dir.join("hold.json");
+    let advice = "run this on the host of the server, as its user";
+    let described = std::fs::read(&path)
+        .map_err(|error| format!("{} cannot be read: {error}\n  {advice}", path.display()))?;
+    let described: serde_json::Value = serde_json::from_slice(&described).unwrap_or_default();
+    if described["id"] != hold.id {
+        return Err(format!("{} is of another store\n  {advice}", path.display()).into());
     }
+    Ok(())
 }
 
 /// Waits for the end of the command. Ends it when a signal arrives or the store is no longer held.

@@ -8,7 +8,7 @@ use crate::commands::macros::command;
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, text};
-use crate::quantity::Whole;
+use crate::quantity::{Whole, counted};
 
 command! {
     /// Show a bucket's object lock, or set the default retention of versions that are written from now on.
@@ -35,8 +35,8 @@ const SHOWN: Columns<cairn_api::ObjectLock> = &[
     ("object lock", |lock| text(&lock.object_lock)),
     ("default retention", |lock| {
         let shown = lock.default_retention.as_ref().map(|retention| {
-            let days = retention.days.map(|days| format!("{days} days"));
-            let period = days.or_else(|| retention.years.map(|years| format!("{years} years")));
+            let days = retention.days.map(|days| counted(days.into(), "day"));
+            let period = days.or_else(|| retention.years.map(|years| counted(years.into(), "year")));
             format!("{} for {}", text(&retention.mode), period.unwrap_or_default())
         });
         text(&shown)

@@ -110,7 +110,8 @@ struct AccountLine<'w> {
     name: &'w str,
     kind: &'static str,
     enabled: bool,
-    policies: &'w [String],
+    /// Those that are attached.
+    policies: Vec<&'w str>,
     result: Fate,
 }
 
@@ -161,7 +162,7 @@ fn text(
     }
     for line in accounts {
         let state = if line.enabled { "" } else { ", disabled" };
-        let policies = match line.policies {
+        let policies = match &line.policies[..] {
             [] => "no policies".to_owned(),
             names => format!("policies {}", names.join(", ")),
         };
@@ -280,6 +281,7 @@ impl Run<'_> {
         let mut lines = Vec::new();
         for account in &wanted.accounts {
             let attached = self.attached(account, &wanted.policies, ids);
+            let is_attached = |name: &str| ids.get(name).is_some_and(|id| attached.contains(&id));
             self.compare_expiry(account, &here);
             let result = match self.account(account, by_key.get(&*account.access_key).copied(), &attached) {
                 Ok(result) => result,
@@ -293,7 +295,12 @@ impl Run<'_> {
                 name: &account.name,
                 kind: account.kind,
                 enabled: account.is_enabled,
-                policies: &account.policies,
+                policies: account
+                    .policies
+                    .iter()
+                    .map(|name| &**name)
+                    .filter(|name| is_attached(name))
+                    .collect(),
                 result,
             });
         }

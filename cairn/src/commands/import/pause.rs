@@ -38,11 +38,14 @@ impl Resume {
     }
 }
 
-/// Changes the latest run of a bucket.
+/// Changes the latest run of a bucket, or the latest paused one to let it go on.
 fn change(client: &Client, bucket: &str, verb: &str) -> Outcome {
     let listed = client.call(&Request::get("/api/v1/imports"))?;
     // The newest first.
-    let run = rows(&listed, "imports")?.iter().find(|run| run["bucket"] == bucket);
+    let mut runs = rows(&listed, "imports")?.iter().filter(|run| run["bucket"] == bucket);
+    let latest = runs.clone().next();
+    let paused = runs.find(|run| !run["paused_at"].is_null());
+    let run = if verb == "resume" { paused.or(latest) } else { latest };
     let Some(id) = run.and_then(|run| run["import_id"].as_str()) else {
         let bucket = plain(bucket);
         return Err(

@@ -85,7 +85,11 @@ impl Get {
             let progress = Progress::bytes(download.size);
             let mut out = std::io::stdout().lock();
             let copied = copy(&mut progress.counted(download.content), &mut out).and_then(|_| out.flush());
-            return copied.map_err(|error| format!("the download failed: {error}").into());
+            return match copied {
+                // The reader has what it needs.
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                copied => copied.map_err(|error| format!("the download failed: {error}").into()),
+            };
         }
         let mut path = PathBuf::from(destination);
         if path.is_dir() || destination.ends_with('/') {

@@ -31,6 +31,11 @@ command! {
 impl Undelete {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
+        if self.object.key.is_empty() && !self.recursive {
+            let bucket = &self.object.bucket;
+            let usage = format!("{bucket} is a bucket; write <bucket>/<key>, or use --recursive");
+            return Err(Failure::WrongUsage(usage));
+        }
         let body = match self.object.selection(self.recursive)? {
             Selection::One(key) if self.since.is_none() => {
                 Body { keys: Some(vec![key.into()]), prefix: None, deleted_since: None }

@@ -109,7 +109,13 @@ impl Check {
         };
         let body = client.call(&Request::post("/api/v1/access/check").json(&question))?;
         let verdict: AccessVerdict = read(&body)?;
-        client.print(&body, || verdict_text(&verdict))?;
+        client.print(&body, || {
+            let mut text = verdict_text(&verdict);
+            if *verdict.reason == *"no_statement" && self.source_ip.is_none() {
+                text.push_str("  --source-ip says where the request comes from: without it, allowances with source_ip do not count\n");
+            }
+            text
+        })?;
         if verdict.allowed {
             return Ok(());
         }

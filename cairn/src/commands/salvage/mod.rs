@@ -77,7 +77,7 @@ fn master_key() -> Result<Option<String>, String> {
 }
 
 /// Refuses to write into the store.
-fn refuse_within(to: &Path, data_dir: &Path) -> Result<(), String> {
+pub(crate) fn refuse_within(to: &Path, data_dir: &Path) -> Result<(), String> {
     let Ok(store) = std::fs::canonicalize(data_dir) else { return Ok(()) };
     let absolute = std::path::absolute(to).map_err(|error| format!("{}: {error}", to.display()))?;
     let existing = absolute.ancestors().find_map(|path| std::fs::canonicalize(path).ok());
