@@ -5,13 +5,16 @@ import { h } from "./dom.js";
 import { objectPages } from "./listing.js";
 import { draw } from "./navigation.js";
 import { count, plural, size, t } from "./text.js";
-import { ask, notice, noticeError } from "./ui.js";
+import { ask, field, notice, noticeError } from "./ui.js";
 
 // Objects that one request deletes. Their names fit into its body, whatever characters they have.
 const AT_ONCE = 150;
 const PAGE = 1000;
 // Above this number, the deletion of folders asks also where it can be undone.
 const UNASKED_MAX = 1000;
+// Names that a question shows, and the number of objects above which the name of the bucket must be typed.
+const NAMED_MAX = 3;
+const TYPED_ABOVE = 100;
 
 /** Brings deleted objects back. Returns how many came back. */
 export async function undeleteKeys(bucket, keys) {
@@ -65,6 +68,11 @@ export async function removeAll(bucket, { keys, prefixes = [] }, isVersioned) {
   const title = plural(all.size, "Delete {n} object", "Delete {n} objects");
   let failure = null;
   if (!isVersioned || all.size > UNASKED_MAX) {
+    const first = [...all].slice(0, NAMED_MAX);
+    const typed =
+      !isVersioned &&
+      all.size > TYPED_ABOVE &&
+      h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
     const progress = h("p", { class: "muted", role: "status" });
     const timer = setInterval(() => {
       if (removed.length > 0)
@@ -84,9 +92,17 @@ export async function removeAll(bucket, { keys, prefixes = [] }, isVersioned) {
             ? t("Old versions are kept, so this can be undone.")
             : t("The bucket keeps no versions: this cannot be undone."),
         ),
+        h(
+          "p",
+          { class: "muted" },
+          first.map((key) => [h("code", { class: "key" }, key), " "]),
+          all.size > first.length && "…",
+        ),
+        typed && field(t("Type {name} to confirm", { name: bucket }), typed),
         progress,
       ],
       submit: async () => {
+        if (typed && typed.value !== bucket) throw new Error(t("The name does not match."));
         failure = await removeKeys(bucket, all, removed);
         return true;
       },

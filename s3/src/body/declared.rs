@@ -118,7 +118,8 @@ const IN_ALL_MODES: &str = "CRC32, CRC32C, CRC64NVME, SHA1, SHA256";
 pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgorithm> {
     checksum::of_name(named).ok_or_else(|| {
         S3Error::not_implemented(format!(
-            "The checksum algorithm in {name} is not implemented: use one of {IN_ALL_MODES}."
+            "The checksum algorithm in {name} is not implemented: use one of {IN_ALL_MODES}; in the mode extended, also \
+             SHA512, MD5, XXHASH64, XXHASH3 or XXHASH128."
         ))
     })
 }

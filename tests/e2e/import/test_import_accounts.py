@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from harness.accounts import client as client_of
 from harness.boto import WHEN_REQUIRED, make_client
 from harness.cli import DONE, FAILED, Cli
+from harness.management import expect
 from harness.minio_export import IamExport, allow, document, write_archive
 from harness.server import Cairn
 
@@ -214,6 +215,29 @@ def test_a_later_export_is_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path
     imported(cli, export.write(tmp_path / "iam.zip"))
     enabled = [account["enabled"] for account in own_store.admin.get("/service-accounts").json()["service_accounts"]]
     assert enabled == [False, False]
+
+
+def test_rights_that_were_tightened_here_stay(cli: Cli, own_store: Cairn, tmp_path: Path):
+    """A repeated import neither replaces a policy that was edited here nor attaches one that was detached, and names both."""
+    export = IamExport()
+    export.policies["team"] = document(allow(["s3:GetObject", "s3:PutObject"], "photos/*"))
+    export.policies["more"] = document(allow("s3:DeleteObject", "photos/*"))
+    export.user("alice", SECRETS["alice"], "team,more")
+    imported(cli, export.write(tmp_path / "iam.zip"))
+    admin = own_store.admin
+    policies = {policy["name"]: policy for policy in expect(admin.get("/policies"), 200)["policies"]}
+    team, more = policies["team"], policies["more"]
+    (alice,) = expect(admin.get("/service-accounts"), 200)["service_accounts"]
+    tight = {"name": "team", "description": team["description"], "statements": [team["statements"][0] | {"actions": ["s3:GetObject"]}]}
+    expect(admin.put(f"/policies/{team['id']}", tight), 200)
+    expect(admin.delete(f"/policies/{more['id']}/bindings/{alice['id']}"), 204)
+    for archive in (export, export):
+        reasons = losses(imported(cli, archive.write(tmp_path / "iam.zip"), code=FAILED))
+        assert "changed here" in reasons["policy", "team"] and "detached from it here" in reasons["account", "alice"]
+        assert rights(own_store, "alice") == "r"
+    export.policies["team"] = document(allow(["s3:GetObject", "s3:DeleteObject"], "photos/*"))
+    reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
+    assert "of this name is here already" in reasons["policy", "team"] and rights(own_store, "alice") == "r"
 
 
 def test_keys_expire_when_they_do_at_the_source(cli: Cli, own_store: Cairn, tmp_path: Path):

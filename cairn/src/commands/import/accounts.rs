@@ -9,8 +9,9 @@ use cairn_api::{
 };
 use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 use cairn_identity::policy::PolicyDraft;
+use ring::digest::{SHA256, digest};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::archive;
 use super::changes::Changes;
@@ -87,6 +88,8 @@ enum Fate {
     Created,
     Updated,
     Unchanged,
+    /// It was changed here since an earlier run, which counts.
+    Kept,
     Refused,
 }
 
@@ -98,10 +101,14 @@ impl Fate {
             (Self::Updated, false) => "updated",
             (Self::Updated, true) => "would be updated",
             (Self::Unchanged, _) => "unchanged",
+            (Self::Kept, _) => "kept as it was changed here",
             (Self::Refused, _) => "refused",
         }
     }
 }
+
+/// Bytes of the digest in the description of a policy.
+const DIGEST_BYTES: usize = 8;
 
 /// A line of the report about an account.
 #[derive(Serialize)]
@@ -218,6 +225,13 @@ impl Run<'_> {
         for (name, policy) in wanted {
             let result = match self.policy(name, policy, &here) {
                 Ok((result, id)) => {
+                    if result == Fate::Kept {
+                        self.changes.lose(
+                            "policy",
+                            name,
+                            "it was changed here after its import, and stays as it is",
+                        );
+                    }
                     ids.insert(&**name, id);
                     result
                 }
@@ -242,7 +256,7 @@ impl Run<'_> {
     ) -> Result<(Fate, String), Failure> {
         let document = PolicyDraft {
             name: name.to_owned(),
-            description: wanted.description.clone(),
+            description: with_digest(&wanted.description, &json!(wanted.statements)),
             statements: wanted.statements.clone(),
         };
         let same: Vec<_> = here.iter().filter(|bound| *bound.policy.name == *name).collect();
@@ -256,7 +270,11 @@ impl Run<'_> {
                 let id = created.as_ref().and_then(|body| body["id"].as_str()).unwrap_or_default();
                 Ok((Fate::Created, id.to_owned()))
             }
-            [bound] if bound.policy.description.starts_with(POLICY_DESCRIPTION) => {
+            // The source gives what it gave before, so it was changed here.
+            [bound] if *bound.policy.description == document.description => {
+                Ok((Fate::Kept, bound.policy.id.to_string()))
+            }
+            [bound] if is_as_imported(bound) => {
                 self.changes.change(&Request::put(POLICIES.path_of(&bound.policy.id)).json(&document))?;
                 Ok((Fate::Updated, bound.policy.id.to_string()))
             }
@@ -284,6 +302,11 @@ impl Run<'_> {
             let is_attached = |name: &str| ids.get(name).is_some_and(|id| attached.contains(&id));
             self.compare_expiry(account, &here);
             let result = match self.account(account, by_key.get(&*account.access_key).copied(), &attached) {
+                Ok(Fate::Kept) => {
+                    let reason = "policies were detached from it here, and are not attached again";
+                    self.changes.lose("account", &account.access_key, reason);
+                    Fate::Kept
+                }
                 Ok(result) => result,
                 Err(failure) => {
                     self.changes.refuse("account", &account.access_key, failure)?;
@@ -383,12 +406,34 @@ impl Run<'_> {
         let has = |policy: &str| {
             here.is_some_and(|account| account.policies.iter().any(|attached| *attached.id == *policy))
         };
-        for policy in policies.iter().filter(|policy| !has(policy)) {
+        let missing: Vec<_> = policies.iter().filter(|policy| !has(policy)).collect();
+        // A run that was interrupted leaves an account without any. Of others, somebody has detached what is missing.
+        if here.is_some_and(|account| !account.policies.is_empty()) && !missing.is_empty() {
+            return Ok(Fate::Kept);
+        }
+        for policy in missing {
             self.changes.change(&Request::put(format!("{}/bindings/{id}", POLICIES.path_of(policy))))?;
             result = if result == Fate::Created { result } else { Fate::Updated };
         }
         Ok(result)
     }
+}
+
+/// Adds a digest of the statements, which shows later whether they were changed here.
+fn with_digest(description: &str, statements: &Value) -> String {
+    let digest = digest(&SHA256, statements.to_string().as_bytes());
+    format!("{description} ({})", hex::encode(&digest.as_ref()[..DIGEST_BYTES]))
+}
+
+/// Returns whether nobody has changed the statements of an imported policy here. Earlier versions added no digest.
+fn is_as_imported(bound: &BoundPolicy) -> bool {
+    let description = &*bound.policy.description;
+    let Some((before, _)) = description.rsplit_once(" (") else {
+        return description.starts_with(POLICY_DESCRIPTION);
+    };
+    description.starts_with(POLICY_DESCRIPTION)
+        && (!description.ends_with(')')
+            || with_digest(before, &json!(bound.policy.statements)) == description)
 }
 
 impl WantedAccount {
