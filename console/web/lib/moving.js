@@ -18,8 +18,8 @@ async function moveOne(bucket, { from, to, target }, ifAbsent) {
   });
 }
 
-// Moves all, a few at a time. Returns those whose names are taken. An object that was deleted meanwhile is left out, and
-// the user is told. The first other failure ends it.
+// Moves all, a few at a time. Returns those whose names are taken. Objects that were deleted meanwhile are left out,
+// which is said. The first other failure ends it.
 async function moveAll(bucket, moves, ifAbsent, moved) {
   const taken = [];
   const rest = [...moves];

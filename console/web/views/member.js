@@ -87,7 +87,7 @@ async function showFolder(view, bucket, prefix) {
   );
   showUploads();
   if (!mayList) {
-    fill(rows, emptyBox(t("You may upload files here, but not see what is there.")));
+    fill(rows, emptyBox(t("You may upload here, but not see what is there.")));
     return undefined;
   }
   const list = pages(rows, {

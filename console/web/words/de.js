@@ -1240,8 +1240,7 @@ export const words = {
   "You can go on working here. If this page is closed, choose the same files again.": "Sie können hier weiterarbeiten. Wird diese Seite geschlossen, wählen Sie dieselben Dateien noch einmal.",
   "You cannot sign in.": "Sie können sich nicht anmelden.",
   "You have not shared this object.": "Sie haben dieses Objekt nicht freigegeben.",
-  "You may upload files here, but not see what is there.":
-    "Sie dürfen hier Dateien hochladen, aber nicht sehen, was da ist.",
+  "You may upload here, but not see what is there.": "Sie dürfen hier hochladen, aber nicht sehen, was da ist.",
   "You will be signed out here.": "Sie werden hier abgemeldet.",
   "Your role does not allow this, or the request did not come from a page of this console.": "Ihre Rolle erlaubt das nicht, oder die Anfrage kam nicht von einer Seite dieser Konsole.",
   "Your session has ended. Sign in to continue where you were.": "Ihre Sitzung ist beendet. Melden Sie sich an, um weiterzumachen.",

@@ -291,7 +291,7 @@ def test_the_console_asks_for_no_list_that_is_closed(served: Cairn, run_folder: 
         page = Page(browser, served.console)
         show_console(page, console)
         page.load(f"#/bucket/{BOX}")
-        page.see("You may upload files here, but not see what is there.")
+        page.see("You may upload here, but not see what is there.")
         page.upload("Files to upload", letter)
         until(lambda: served.s3.get(BOX, "letter.txt").body == b"of pia", "the letter does not arrive")
         assert page.violations() == []
