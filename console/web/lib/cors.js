@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { draw } from "./navigation.js";
 import { mayStore } from "./session.js";
 import { t } from "./text.js";
-import { acting, ask, button, confirmed, emptyBox, field, quoted, table } from "./ui.js";
+import { acting, actionsColumn, ask, button, confirmed, emptyBox, field, quoted, table } from "./ui.js";
 
 const METHODS = ["GET", "HEAD", "PUT", "POST", "DELETE"];
 // A longer configuration would not fit on the screen.
@@ -93,19 +93,13 @@ export function corsSection(bucket, rules) {
       { name: t("Request headers"), from: "medium", cell: ({ rule }) => list(rule.allowed_headers) },
       { name: t("Response headers"), from: "wide", cell: ({ rule }) => list(rule.expose_headers) },
       { name: t("Seconds"), from: "wide", align: "end", cell: ({ rule }) => rule.max_age_seconds ?? "–" },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: ({ index }) =>
-          mayStore() &&
-          h(
-            "div",
-            { class: "row-actions" },
+      actionsColumn(
+        ({ index }) =>
+          mayStore() && [
             button(t("Change"), () => edit(index), "link"),
             button(t("Delete"), remove(index), "link danger"),
-          ),
-      },
+          ],
+      ),
     ],
     rules.map((rule, index) => ({ rule, index })),
   );

@@ -7,6 +7,7 @@ import { isMember, mayWrite } from "./session.js";
 import { count, DAY, date, plural, t } from "./text.js";
 import {
   acting,
+  actionsColumn,
   ask,
   banner,
   button,
@@ -247,20 +248,14 @@ export function linkTable(rows, changed, withObject = true) {
             ? t("{n} of {maximum}", { n: count(row.access_count), maximum: count(row.maximum_downloads) })
             : count(row.access_count),
       },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (row) =>
-          mayWrite() &&
-          h(
-            "div",
-            { class: "row-actions" },
+      actionsColumn(
+        (row) =>
+          mayWrite() && [
             row.status === "active" && button(t("Copy link"), () => copyUrl(row), "link"),
             row.status === "active" && button(t("Revoke"), revoke(row), "link"),
             button(t("Delete"), remove(row), "link danger"),
-          ),
-      },
+          ],
+      ),
     ].filter(Boolean),
     rows,
   );

@@ -74,7 +74,7 @@ export async function editDefaultRetention(bucket, present) {
   const text =
     chosen.retention?.mode === COMPLIANCE
       ? t(
-          "Nobody can delete versions that are written from now on before {period} have passed: not administrators, and not the root credential. COMPLIANCE cannot be undone for them.",
+          "Nobody can delete later versions before {period} have passed, not even administrators or root. COMPLIANCE cannot be undone for them.",
           { period: periodText(chosen.retention) },
         )
       : t("Versions that exist keep their retention. New ones get: {retention}.", {
@@ -112,7 +112,7 @@ function consequence(retention) {
   const end = date(retention.retain_until);
   if (retention.mode === COMPLIANCE)
     return t(
-      "Nobody can delete this version or shorten its retention before {date}: not administrators, and not the root credential. COMPLIANCE cannot be undone.",
+      "Nobody can delete this version or shorten its retention before {date}, not even administrators or root. COMPLIANCE cannot be undone.",
       { date: end },
     );
   return t("The version cannot be deleted before {date}, unless governance is bypassed.", { date: end });

@@ -66,9 +66,7 @@ export const signInWith = (provider) => ({
 });
 
 async function signOutEverywhere() {
-  const text = t(
-    "All your sessions end, also in other browsers, and those of others who use the same token. Tokens stay valid.",
-  );
+  const text = t("All your sessions end, also those of others with the same token. Tokens stay valid.");
   if (!(await confirmed({ title: t("Sign out everywhere"), text, action: t("Sign out everywhere") }))) return;
   try {
     await api.remove("/sessions");

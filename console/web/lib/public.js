@@ -6,7 +6,20 @@ import { draw, place } from "./navigation.js";
 import { section } from "./sections.js";
 import { mayStore } from "./session.js";
 import { t } from "./text.js";
-import { ask, button, confirmed, emptyBox, field, link, quoted, table, tableRow, tag, timeCell } from "./ui.js";
+import {
+  actionsColumn,
+  ask,
+  button,
+  confirmed,
+  emptyBox,
+  field,
+  link,
+  quoted,
+  table,
+  tableRow,
+  tag,
+  timeCell,
+} from "./ui.js";
 
 const SECTION = 100;
 const SAMPLE = 5;
@@ -137,18 +150,15 @@ export function publicTable(rules, isForAll) {
     { name: t("Everybody may"), cell: ({ list }) => (list ? t("read and list") : t("read")) },
     { name: t("Since"), kind: "quiet", from: "medium", cell: ({ created_at: since }) => timeCell(since) },
     { name: t("By"), kind: "quiet", from: "medium", cell: ({ created_by: principal }) => principal },
-    {
-      name: t("Actions"),
-      head: h("span", { class: "hidden" }, t("Actions")),
-      align: "end",
-      cell: (rule) =>
+    actionsColumn(
+      (rule) =>
         mayStore() &&
         button(
           t("Make private"),
           redrawing(() => removeRule(rule)),
           "link danger",
         ),
-    },
+    ),
   ].filter(Boolean);
   const shown = table(t("Public access"), columns, []);
   const whole = shown.querySelector("table");

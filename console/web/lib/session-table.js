@@ -3,12 +3,12 @@
 import { api } from "./api.js";
 import { h } from "./dom.js";
 import { t } from "./text.js";
-import { button, confirmed, noticeError, table, tag, timeCell } from "./ui.js";
+import { actionsColumn, button, confirmed, noticeError, table, tag, timeCell } from "./ui.js";
 
 async function end(session, done) {
   const text = session.is_current
     ? t("You will be signed out here.")
-    : t("Whoever uses it is signed out at once. A token stays valid: delete it, too, if somebody else has it.");
+    : t("Whoever uses it is signed out at once. A token stays valid: delete it, too, if others have it.");
   if (
     !(await confirmed({
       title: t("End session of {name}", { name: session.principal }),
@@ -45,17 +45,7 @@ export async function sessionTable(done) {
       { name: t("Signed in"), from: "medium", cell: (row) => timeCell(row.created_at, true) },
       { name: t("Last used"), cell: (row) => timeCell(row.last_used_at, true) },
       { name: t("Ends"), from: "wide", cell: (row) => timeCell(row.expires_at) },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (row) =>
-          h(
-            "div",
-            { class: "row-actions" },
-            button(t("End session"), () => end(row, done), "link danger"),
-          ),
-      },
+      actionsColumn((row) => [button(t("End session"), () => end(row, done), "link danger")]),
     ],
     sessions,
   );

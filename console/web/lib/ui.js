@@ -253,6 +253,16 @@ export function table(caption, columns, rows, rowProperties) {
   );
 }
 
+/** The column of what can be done with a row: one element, or a list. Its head is for screen readers. */
+export function actionsColumn(actions) {
+  const name = t("Actions");
+  const cell = (row) => {
+    const found = actions(row);
+    return Array.isArray(found) ? h("div", { class: "row-actions" }, found) : found;
+  };
+  return { name, head: h("span", { class: "hidden" }, name), align: "end", cell };
+}
+
 /** A list of names and values. */
 export function facts(entries) {
   const shown = entries.filter((entry) => entry && entry[1] !== undefined && entry[1] !== null && entry[1] !== "");

@@ -12,6 +12,7 @@ import { mayAdminister } from "./session.js";
 import { clock, count, plural, t } from "./text.js";
 import {
   acting,
+  actionsColumn,
   banner,
   button,
   commands,
@@ -263,17 +264,14 @@ function deliveryTable(entries, hook, opened, again) {
       { name: t("State"), cell: (row) => stateOf(row, hook) },
       { name: t("Attempts"), align: "end", from: "wide", cell: (row) => count(row.attempt) },
       { name: t("Last answer"), from: "wide", cell: shortAnswer },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (row) =>
+      actionsColumn(
+        (row) =>
           mayAdminister() &&
           hook.enabled &&
           row.status !== "pending" &&
           row.bucket !== undefined &&
           button(t("Redeliver"), () => again(row)),
-      },
+      ),
     ],
     rows,
   );

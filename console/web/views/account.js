@@ -10,6 +10,7 @@ import { statementList } from "../lib/statements.js";
 import { t } from "../lib/text.js";
 import {
   acting,
+  actionsColumn,
   ask,
   button,
   commands,
@@ -91,15 +92,9 @@ export async function show(view, { parts: [id] }) {
       },
       { name: t("Last used"), from: "medium", cell: (row) => timeCell(row.last_used_at, true) },
       { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (row) =>
-          mayAdminister() &&
-          h(
-            "div",
-            { class: "row-actions" },
+      actionsColumn(
+        (row) =>
+          mayAdminister() && [
             button(
               row.enabled ? t("Turn off") : t("Turn on"),
               act(() => api.put(`${path}/credentials/${row.id}/status`, { enabled: !row.enabled })),
@@ -119,8 +114,8 @@ export async function show(view, { parts: [id] }) {
               }),
               "link danger",
             ),
-          ),
-      },
+          ],
+      ),
     ],
     account.credentials,
   );
@@ -128,18 +123,15 @@ export async function show(view, { parts: [id] }) {
     t("Policies"),
     [
       { name: t("Policy"), cell: (row) => link(row.name, place("policy", [row.id])) },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (row) =>
+      actionsColumn(
+        (row) =>
           mayAdminister() &&
           button(
             t("Detach"),
             act(() => api.remove(`/api/v1/policies/${row.id}/bindings/${id}`)),
             "link",
           ),
-      },
+      ),
     ],
     account.policies,
   );

@@ -61,7 +61,7 @@ async function begin(changed) {
         "p",
         null,
         t(
-          "Everybody can go on reading and writing. Space of removed objects is not used again until the hold ends, so that any tool can copy the data folder.",
+          "Reads and writes go on. Space of removed objects is kept until the hold ends, so that any tool can copy the data folder.",
         ),
       ),
       h(

@@ -9,6 +9,7 @@ import { section } from "../lib/sections.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
+  actionsColumn,
   ask,
   bar,
   button,
@@ -91,29 +92,25 @@ export async function show(view) {
       { name: t("Size"), align: "end", cell: (row) => sizeCell(row.usage.bytes) },
       { name: t("Created"), kind: "quiet", from: "medium", cell: (row) => timeCell(row.created_at) },
       {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
+        ...actionsColumn(
+          (row) =>
+            mayStore() && [
+              link(t("Settings"), place("settings", [row.name]), {
+                "aria-label": t("Settings of {name}", { name: row.name }),
+              }),
+              h(
+                "button",
+                {
+                  type: "button",
+                  class: "link danger",
+                  "aria-label": t("Delete bucket {name}", { name: row.name }),
+                  onclick: () => removeBucket(row.name).then((removed) => removed && draw(), noticeError),
+                },
+                t("Delete"),
+              ),
+            ],
+        ),
         from: "medium",
-        cell: (row) =>
-          mayStore() &&
-          h(
-            "div",
-            { class: "row-actions" },
-            link(t("Settings"), place("settings", [row.name]), {
-              "aria-label": t("Settings of {name}", { name: row.name }),
-            }),
-            h(
-              "button",
-              {
-                type: "button",
-                class: "link danger",
-                "aria-label": t("Delete bucket {name}", { name: row.name }),
-                onclick: () => removeBucket(row.name).then((removed) => removed && draw(), noticeError),
-              },
-              t("Delete"),
-            ),
-          ),
       },
     ];
     // Rows far from the screen are not kept, so thousands of buckets are as quick as ten.

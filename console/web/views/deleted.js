@@ -10,6 +10,7 @@ import { noticeBack, undeleteKeys } from "../lib/removal.js";
 import { mayStore } from "../lib/session.js";
 import { count, DAY, day, plural, size, t } from "../lib/text.js";
 import {
+  actionsColumn,
   avatar,
   bar,
   button,
@@ -198,27 +199,22 @@ async function showDeleted(place, bucket, rules) {
     { name: t("Deleted by"), from: "medium", cell: (act) => !act.isInner && personCell(act.by) },
     { name: t("Deleted"), kind: "quiet", cell: (act) => !act.isInner && timeCell(act.at) },
     { name: t("Kept until"), kind: "quiet", from: "medium", cell: (act) => !act.isInner && keptUntil(act.objects[0]) },
-    mayStore() && {
-      name: t("Actions"),
-      head: h("span", { class: "hidden" }, t("Actions")),
-      align: "end",
-      cell: (act) =>
-        !act.isInner &&
-        h(
-          "div",
-          { class: "row-actions" },
-          h(
-            "button",
-            {
-              type: "button",
-              class: "link",
-              "aria-label": t("Restore {name}", { name: act.name }),
-              onclick: () => restore(act.keys),
-            },
-            t("Restore"),
-          ),
-        ),
-    },
+    mayStore() &&
+      actionsColumn(
+        (act) =>
+          !act.isInner && [
+            h(
+              "button",
+              {
+                type: "button",
+                class: "link",
+                "aria-label": t("Restore {name}", { name: act.name }),
+                onclick: () => restore(act.keys),
+              },
+              t("Restore"),
+            ),
+          ],
+      ),
   ].filter(Boolean);
 
   // Draws the list again. The focus stays on the control with this name.
@@ -290,7 +286,7 @@ export async function show(view, { parts: [bucket] }) {
     fill(
       place,
       emptyBox(
-        t("This bucket keeps no versions: what is deleted or replaced is gone. With versions, it can be brought back."),
+        t("This bucket keeps no versions: what is deleted or replaced is gone."),
         mayStore() && button([icon("layers"), t("Keep old versions")], () => enableVersions(bucket), "main"),
       ),
     );

@@ -225,7 +225,7 @@ function copyStep(state, runs) {
         h(
           "p",
           null,
-          t("Follow what changes until little is left. Then stop the clients, and copy a last time with deletions."),
+          t("Follow the changes until little is left. Then stop the clients, and copy a last time with deletions."),
         ),
         commandBlock(...lines.follow),
       ),

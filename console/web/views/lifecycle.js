@@ -9,6 +9,7 @@ import { draw } from "../lib/navigation.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
+  actionsColumn,
   ask,
   button,
   commands,
@@ -172,19 +173,13 @@ function ruleTable(bucket, rules) {
         from: "medium",
         cell: (rule) => count(rule.status.expired_objects + rule.status.noncurrent_versions_removed),
       },
-      {
-        name: t("Actions"),
-        head: h("span", { class: "hidden" }, t("Actions")),
-        align: "end",
-        cell: (rule) =>
-          mayStore() &&
-          h(
-            "div",
-            { class: "row-actions" },
+      actionsColumn(
+        (rule) =>
+          mayStore() && [
             button(t("Change"), () => editRule(bucket, rule), "link"),
             button(t("Delete"), () => remove(rule), "link danger"),
-          ),
-      },
+          ],
+      ),
     ],
     rules,
   );

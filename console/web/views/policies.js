@@ -7,7 +7,18 @@ import { draw, place } from "../lib/navigation.js";
 import { formOf, sentence } from "../lib/policy-words.js";
 import { mayAdminister } from "../lib/session.js";
 import { plural, t } from "../lib/text.js";
-import { button, commands, confirmed, emptyBox, link, loadInto, noticeError, table, viewHead } from "../lib/ui.js";
+import {
+  actionsColumn,
+  button,
+  commands,
+  confirmed,
+  emptyBox,
+  link,
+  loadInto,
+  noticeError,
+  table,
+  viewHead,
+} from "../lib/ui.js";
 
 const SHOWN_MAX = 5;
 
@@ -59,17 +70,12 @@ export async function show(view) {
               link(nameOf.get(id) ?? id, place("account", [id])),
             ]),
         },
-        {
-          name: t("Actions"),
-          head: h("span", { class: "hidden" }, t("Actions")),
-          align: "end",
-          cell: (row) =>
-            mayAdminister() &&
-            h("div", { class: "row-actions" }, [
-              link(t("Edit"), place("policy", [row.id])),
-              button(t("Delete"), () => remove(row), "link danger"),
-            ]),
-        },
+        actionsColumn(
+          (row) =>
+            mayAdminister() && [
+              [link(t("Edit"), place("policy", [row.id])), button(t("Delete"), () => remove(row), "link danger")],
+            ],
+        ),
       ],
       policies,
     );

@@ -5,6 +5,7 @@ import { fill, h } from "../lib/dom.js";
 import { go, place } from "../lib/navigation.js";
 import { count, exactDate, plural, size, t } from "../lib/text.js";
 import {
+  actionsColumn,
   bar,
   commands,
   emptyBox,
@@ -103,7 +104,7 @@ async function showAll(view) {
       { name: t("What helps"), cell: ([row]) => said(row.advice ?? row.message) },
       { name: t("Requests"), align: "end", cell: (group) => count(group.length) },
       { name: t("Last"), cell: ([row]) => timeCell(row.time, true) },
-      { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: opener },
+      actionsColumn(opener),
     ],
     grouped(rows),
   );
@@ -111,13 +112,7 @@ async function showAll(view) {
     view,
     viewHead(t("Refused requests")),
     bar(find),
-    h(
-      "p",
-      { class: "muted" },
-      t(
-        "The last refused S3 requests since the start, with what would help. Denied ones are also found later, by their id.",
-      ),
-    ),
+    h("p", { class: "muted" }, t("The last refused S3 requests since the start, with what would help.")),
     rows.length > 0 ? groups : emptyBox(t("No S3 request was refused since the server was started.")),
     commands("cairn refused list"),
   );

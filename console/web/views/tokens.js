@@ -8,6 +8,7 @@ import { showSecret } from "../lib/secrets.js";
 import { SESSION_COMMANDS, sessionTable } from "../lib/session-table.js";
 import { t } from "../lib/text.js";
 import {
+  actionsColumn,
   ask,
   button,
   commands,
@@ -78,17 +79,7 @@ export async function show(view) {
         { name: t("Role"), cell: (row) => h("code", null, row.role) },
         { name: t("Created"), from: "medium", cell: (row) => timeCell(row.created_at) },
         { name: t("Expires"), cell: (row) => timeCell(row.expires_at) },
-        {
-          name: t("Actions"),
-          head: h("span", { class: "hidden" }, t("Actions")),
-          align: "end",
-          cell: (row) =>
-            h(
-              "div",
-              { class: "row-actions" },
-              button(t("Delete"), () => remove(row), "link danger"),
-            ),
-        },
+        actionsColumn((row) => [button(t("Delete"), () => remove(row), "link danger")]),
       ],
       tokens,
     );

@@ -8,7 +8,20 @@ import { draw, go, place } from "../lib/navigation.js";
 import { showSecret } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import { ask, button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import {
+  actionsColumn,
+  ask,
+  button,
+  commands,
+  emptyBox,
+  field,
+  link,
+  loadInto,
+  table,
+  tag,
+  timeCell,
+  viewHead,
+} from "../lib/ui.js";
 import { redeliverLost, showWebhook, stateWord, testWebhook, webhookMenu } from "../lib/webhook-page.js";
 
 const TYPES = [
@@ -103,26 +116,18 @@ export async function show(view, { parts: [id], parameters }) {
         },
         { name: t("Waiting"), align: "end", from: "medium", cell: (row) => count(row.health.pending) },
         { name: t("Last success"), from: "medium", cell: (row) => timeCell(row.health.last_success_at, true) },
-        {
-          name: t("Actions"),
-          head: h("span", { class: "hidden" }, t("Actions")),
-          align: "end",
-          cell: (row) =>
-            h(
-              "div",
-              { class: "row-actions" },
-              button(t("Deliveries"), () => go("webhooks", [row.id])),
-              mayAdminister() && [
-                row.health.lost > 0 &&
-                  row.enabled &&
-                  button(plural(row.health.lost, "Redeliver {n} lost", "Redeliver {n} lost"), () =>
-                    redeliverLost(row, draw),
-                  ),
-                button(t("Test"), () => testWebhook(row)),
-                menuButton(row),
-              ],
-            ),
-        },
+        actionsColumn((row) => [
+          button(t("Deliveries"), () => go("webhooks", [row.id])),
+          mayAdminister() && [
+            row.health.lost > 0 &&
+              row.enabled &&
+              button(plural(row.health.lost, "Redeliver {n} lost", "Redeliver {n} lost"), () =>
+                redeliverLost(row, draw),
+              ),
+            button(t("Test"), () => testWebhook(row)),
+            menuButton(row),
+          ],
+        ]),
       ],
       webhooks,
     );
