@@ -40,7 +40,10 @@ macro_rules! error_table {
 
 fn wrong_role(roles: &[Role]) -> String {
     let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
-    format!("the role of this credential does not allow this operation, which takes {}", names.join(" or "))
+    format!(
+        "the role of this credential does not allow this operation, which requires the role {}",
+        names.join(" or ")
+    )
 }
 
 error_table! {

@@ -257,7 +257,9 @@ impl S3Error {
         };
         let because = match decision {
             Decision::DeniedExplicitly => format!("a policy denies {action} on {what}"),
-            Decision::AllowedIfAbsent => format!("only_if_absent restricts {action} on {what}, which exists"),
+            Decision::AllowedIfAbsent => {
+                format!("only_if_absent restricts {action} on {what} to new objects")
+            }
             Decision::Allowed | Decision::DeniedImplicitly => format!("no policy allows {action} on {what}"),
         };
         let mut error = Self::with_message(ErrorCode::AccessDenied, format!("Access Denied: {because}."));

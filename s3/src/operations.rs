@@ -242,7 +242,8 @@ const DIRECTORY: &str = "Directory buckets are not implemented: use general purp
                          complete content.";
 const ENCRYPTION: &str = "Bucket and request settings of server-side encryption are not implemented: encryption at \
                           rest is a setting of the whole server.";
-const LIFECYCLE: &str = "Lifecycle configuration through S3 is not implemented: set rules through the management API (cairn lifecycle create).";
+const LIFECYCLE: &str = "Lifecycle configuration through S3 is not implemented: set rules through the \
+                         management API (cairn lifecycle create).";
 const LIST_V1: &str = "ListObjects (version 1) is not implemented: use ListObjectsV2 (list-type=2; set \
                        list_version = 2 or similar in the client).";
 const NOTIFICATION: &str = "Bucket notifications are not implemented: webhooks of the management API deliver the same \

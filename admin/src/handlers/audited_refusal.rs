@@ -108,7 +108,7 @@ impl<'d> Detail<'d> {
 fn missing_right(because: &str, resource: &str) -> Option<MissingRight> {
     let allowed = because.strip_prefix("no policy allows ");
     let restricted = because.strip_prefix("only_if_absent restricts ");
-    let restricted = restricted.and_then(|because| because.strip_suffix(", which exists"));
+    let restricted = restricted.and_then(|because| because.strip_suffix(" to new objects"));
     let named = allowed.or(restricted).or_else(|| because.strip_prefix("a policy denies "))?;
     let (action, what) = named.split_once(" on ")?;
     let place = match what {

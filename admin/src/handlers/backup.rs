@@ -8,6 +8,7 @@ use cairn_api::{Backup, BeginBackup, Time};
 use cairn_engine::{
     EngineError, HoldRequest, HoldState, HoldStatus, OtherEnvironment, limits::HOLD_TIME_MAX,
 };
+use cairn_identity::Role;
 use http::StatusCode;
 
 use crate::call::Call;
@@ -57,7 +58,9 @@ pub(crate) fn other_environments(open: &OpenStore) -> Vec<OtherEnvironment> {
 /// `GET /api/v1/storage/backup`. With `id`, renews the lease of that hold.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (parameters, store) = (call.parameters(&["id"])?, call.store()?);
-    if let Some(id) = parameters.text("id") {
+    // Auditors only read.
+    let is_auditor = call.caller()?.standing.role() == Some(Role::Auditor);
+    if let Some(id) = parameters.text("id").filter(|_| !is_auditor) {
         store.renew_hold(id);
     }
     Reply::json(StatusCode::OK, &body(store.hold()))

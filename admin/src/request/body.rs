@@ -53,8 +53,13 @@ fn in_json_terms(message: &str) -> String {
     let message = message.replace("invalid type: sequence,", "invalid type: array,");
     let Some((before, rest)) = message.split_once(EXPECTED) else { return message };
     let (expected, place) = rest.find(" at line").map_or((rest, ""), |at| rest.split_at(at));
+    let is_type = before.contains("invalid type");
     let named = match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "u8" | "u16" | "u32" | "u64" | "usize" if is_type => "a whole number",
+        "u8" => "0 to 255",
+        "u16" => "0 to 65535",
+        "u32" => "0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0",
         "a map" | "map" => "an object",
         "a sequence" | "sequence" => "an array",
         _ if expected.starts_with("struct ") => "an object",

@@ -155,7 +155,7 @@ impl Client {
     /// Sends a request and prints `done`.
     pub(crate) fn change(&self, request: &Request, done: &str) -> Outcome {
         let body = self.call(request)?;
-        self.print(&body, || format!("{}\n", terminal::lines(done)))
+        self.print(&body, || format!("{}\n", terminal::plain(done)))
     }
 
     /// Prints a response as JSON or as text. A response without content is not printed as JSON.

@@ -312,6 +312,7 @@ impl Create {
             "prefix": prefix,
             "rights": rights.0,
             "service_account_id": ready.account,
+            "enabled": ready.is_enabled,
             "policy_id": ready.policy,
             "endpoint": endpoint.url(),
             "region": REGION,
@@ -336,12 +337,14 @@ impl Create {
     /// What people read: what was done, the facts, the settings.
     fn text(&self, ready: &Ready, facts: &Facts<'_>, settings_of: Option<S3Client>) -> String {
         let Self { name, bucket, prefix, rights, .. } = self;
+        let made = format!("created: {}", ready.created.join(", "));
         let done = match ready.lack() {
-            Some(lack) => format!("the application {name} cannot work: {lack}"),
+            Some(lack) if ready.created.is_empty() => format!("the application {name} cannot work: {lack}"),
+            Some(lack) => format!("{made}\nthe application {name} cannot work: {lack}"),
             None if ready.created.is_empty() => {
                 format!("nothing was changed: the application {name} has all that it needs")
             }
-            None => format!("created: {}", ready.created.join(", ")),
+            None => made,
         };
         let shown = |value: Option<&str>| value.filter(|text| !text.is_empty()).unwrap_or("-").to_owned();
         let rows = [

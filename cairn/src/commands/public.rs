@@ -69,11 +69,14 @@ fn change(
 ) -> Outcome {
     let path = BUCKETS.path_of(bucket) + "/public-access";
     let mut access: PublicAccess = read(&client.call(&Request::get(path.as_str()))?)?;
-    let mut done = change(&mut access)?;
-    if access.blocked && !access.rules.is_empty() {
-        done += "\n  but the bucket blocks public access, so its rules have no effect";
-    }
-    client.change(&Request::put(path).json(&access), &done)
+    let done = plain(&change(&mut access)?);
+    let blocked = if access.blocked && !access.rules.is_empty() {
+        "\n  but the bucket blocks public access, so its rules have no effect"
+    } else {
+        ""
+    };
+    let body = client.call(&Request::put(path).json(&access))?;
+    client.print(&body, || format!("{done}{blocked}\n"))
 }
 
 /// Says what stays public below or around a prefix that has no rule of its own any more.

@@ -156,7 +156,7 @@ fn policy_decision(right: &MissingRight, rule: &RefusalRule) -> String {
     let then = match (&statement, right.denied_explicitly) {
         (Some(statement), true) if is_unchanged => return format!("{statement} denies {what}."),
         (_, true) => format!("a policy of the account denies {what}."),
-        (Some(statement), _) if rule.decision_now.as_deref() == Some("allowed_if_absent") => {
+        (Some(statement), _) if is_unchanged && rule.decision_now.as_deref() == Some("allowed_if_absent") => {
             return format!("{statement} allows {what} for new objects only (only_if_absent).");
         }
         (_, false) => format!("no policy of the account allows {what}."),

@@ -13,10 +13,10 @@ export function go(...where) {
   location.hash = place(...where);
 }
 
-/** Returns the moment that a URL names, if it is one of the past. */
+/** Returns the moment that a URL names, if it is one. */
 export function momentOf(parameters) {
   const at = parameters.get("at");
-  return Date.parse(at) <= Date.now() ? at : undefined;
+  return Number.isNaN(Date.parse(at)) ? undefined : at;
 }
 
 let drawTask = async () => {};

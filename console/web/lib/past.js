@@ -120,13 +120,13 @@ export async function previewRestore(place, bucket, at, prefix) {
     const run = button(
       "",
       async () => {
-        run.disabled = true;
+        run.disabled = newer.disabled = true;
         try {
           report(bucket, prefix, await restoreAll(bucket, at, prefix, !newer.checked));
           go("bucket", [bucket], { prefix });
         } catch (error) {
           fill(problem, h("p", { class: "bad" }, describe(error)));
-          run.disabled = false;
+          run.disabled = newer.disabled = false;
         }
       },
       "past",
@@ -166,7 +166,7 @@ export async function previewRestore(place, bucket, at, prefix) {
             "ul",
             { class: "keys" },
             plan.sample.map(({ key, action }) =>
-              h("li", null, icon(action === "restore" ? "undo" : "trash"), h("code", null, key)),
+              h("li", null, icon(action === "restore" ? "undo" : "minus"), h("code", null, key)),
             ),
             number > plan.sample.length && h("li", null, "…"),
           ),

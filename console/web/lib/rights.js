@@ -58,8 +58,8 @@ function cellOf(statements, action, bucket) {
   // What is allowed everywhere and from everywhere says all.
   const prefixes = allow.get("")?.length === 0 ? [""] : [...allow.keys()];
   const from = new Set(prefixes.flatMap((prefix) => allow.get(prefix)));
-  const notFrom = new Set([...deny.values()].flat());
-  const isPartly = [...deny].some(([prefix, networks]) => prefix !== "" && networks.length === 0);
+  const notFrom = deny.get("") ?? [];
+  const isPartly = deny.size > (deny.has("") ? 1 : 0);
   const isNetworkOnly = prefixes.every((prefix) => allow.get(prefix).length > 0);
   return [
     prefixes.includes("")
@@ -73,8 +73,8 @@ function cellOf(statements, action, bucket) {
         { class: "muted small" },
         t(isNetworkOnly ? "from {networks}" : "partly from {networks}", { networks: [...from].join(", ") }),
       ),
-    notFrom.size > 0 &&
-      h("div", { class: "muted small" }, t("not from {networks}", { networks: [...notFrom].join(", ") })),
+    notFrom.length > 0 &&
+      h("div", { class: "muted small" }, t("not from {networks}", { networks: notFrom.join(", ") })),
   ];
 }
 

@@ -293,7 +293,7 @@ function bannerOf(hook, done) {
         " ",
         timeCell(since, false),
         ". ",
-        error && [t("The receiver's last answer:"), " ", h("bdi", null, error), ". "],
+        error && [t("The last error:"), " ", h("bdi", null, error), ". "],
         h("span", { class: "muted" }, t("As long as events are kept, they can be sent again.")),
       ],
       resumes,

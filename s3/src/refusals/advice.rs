@@ -38,8 +38,8 @@ pub(super) fn advice(
             )
         } else if right.is_for_new_objects {
             format!(
-                "The policies of {principal} allow {action} with only_if_absent, which is not enough to change an existing \
-                 object. A statement without it allows that, and to overwrite objects, too."
+                "The policies of {principal} allow {action} with only_if_absent, which is not enough for this request. A \
+                 statement without it is, and allows to overwrite objects, too."
             )
         } else {
             format!("Attach a policy to {principal} that allows {action} on {resource}.")

@@ -231,11 +231,11 @@ def test_tokens_allow_what_their_role_allows(cli: Cli, store: Cairn, name: str):
     made = {role: cli.json("token", "create", f"{name}-{role}", "--role", role, "--expires-in", "1h") for role in ROLES}
     clients = {role: Cli(store.management, token["token"]) for role, token in made.items()}
     auditor, storage, system = (clients[role] for role in ROLES)
-    assert "which takes system_admin or storage_admin\n" in auditor.fails("bucket", "create", name)
-    assert "which takes system_admin\n" in auditor.fails("service-account", "create", name)
-    assert "which takes system_admin\n" in auditor.fails("token", "list")
-    assert "which takes system_admin or auditor\n" in storage.fails("audit", "list")
-    assert "which takes system_admin or auditor\n" in storage.fails("policy", "list")
+    assert "requires the role system_admin or storage_admin\n" in auditor.fails("bucket", "create", name)
+    assert "requires the role system_admin\n" in auditor.fails("service-account", "create", name)
+    assert "requires the role system_admin\n" in auditor.fails("token", "list")
+    assert "requires the role system_admin or auditor\n" in storage.fails("audit", "list")
+    assert "requires the role system_admin or auditor\n" in storage.fails("policy", "list")
     for command in (["bucket", "list"], ["service-account", "list"], ["policy", "list"], ["audit", "list"], ["storage", "usage"]):
         assert auditor.run(*command).returncode == DONE, command
     storage.text("bucket", "create", name)

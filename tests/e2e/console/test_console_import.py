@@ -139,7 +139,7 @@ def test_store_is_held_and_released(page: Page, console_store: Cairn):
     page.go("backups")
     page.see("Nobody has held the store")
     page.click("Hold the store")
-    page.see("Everybody can go on reading and writing.")
+    page.see("Reads and writes go on.")
     page.choose("Ends by itself after", "1800")
     page.click("Hold the store")
     until(lambda: expect(admin.get("/storage/backup"), 200)["state"] == "held", "the hold")

@@ -233,11 +233,18 @@ def test_rights_that_were_tightened_here_stay(cli: Cli, own_store: Cairn, tmp_pa
     expect(admin.delete(f"/policies/{more['id']}/bindings/{alice['id']}"), 204)
     for archive in (export, export):
         reasons = losses(imported(cli, archive.write(tmp_path / "iam.zip"), code=FAILED))
-        assert "changed here" in reasons["policy", "team"] and "detached from it here" in reasons["account", "alice"]
+        assert "changed here" in reasons["policy", "team"] and "the policy more is not attached to it here" in reasons["account", "alice"]
         assert rights(own_store, "alice") == "r"
     export.policies["team"] = document(allow(["s3:GetObject", "s3:DeleteObject"], "photos/*"))
     reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
     assert "of this name is here already" in reasons["policy", "team"] and rights(own_store, "alice") == "r"
+    # What the source has given her since comes.
+    export.policies["team"] = document(allow(["s3:GetObject", "s3:PutObject"], "photos/*"))
+    export.policies["lists"] = document(allow("s3:ListBucket", "photos"))
+    export.user("alice", SECRETS["alice"], "team,more,lists")
+    report = imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED)
+    (line,) = report["accounts"]
+    assert (line["result"], sorted(line["policies"])) == ("updated", ["lists", "team"]) and rights(own_store, "alice") == "lr"
 
 
 def test_keys_expire_when_they_do_at_the_source(cli: Cli, own_store: Cairn, tmp_path: Path):

@@ -79,11 +79,11 @@ def test_a_right_for_new_objects_only_is_said_to_be_that(refusing: Cairn):
     refusing.s3.put(BUCKET, key, b"x")
     account = create_account(refusing, statement("allow", "PutObject", f"bucket:{BUCKET}/*") | {"only_if_absent": True}, name="creator")
     retention = b"<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate></Retention>"
-    response = account.s3.request("PUT", f"{object_target(BUCKET, key)}?retention", body=retention)
-    assert response.status == 403
+    response, absent = (account.s3.request("PUT", f"{object_target(BUCKET, name)}?retention", body=retention) for name in (key, "create-only/none"))
+    assert response.status == 403 and explained(refusing, absent)["message"] == explained(refusing, response)["message"]
     found = explained(refusing, response)
-    assert found["message"] == "Access Denied: only_if_absent restricts s3:PutObject on the object, which exists."
-    assert "with only_if_absent, which is not enough" in found["advice"] and "overwrite objects, too" in found["advice"]
+    assert found["message"] == "Access Denied: only_if_absent restricts s3:PutObject on the object to new objects."
+    assert "with only_if_absent, which is not enough" in found["advice"] and "to overwrite objects, too" in found["advice"]
     assert found["decided_by"]["decision_now"] == "allowed_if_absent"
     text = Cli(refusing.admin.address, refusing.secrets.system_token).text("explain", response.get("x-amz-request-id"))
     assert "allows s3:PutObject on" in text and "for new objects only (only_if_absent)." in text

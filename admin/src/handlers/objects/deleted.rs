@@ -109,11 +109,8 @@ pub(crate) async fn undelete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
             let keys = keys.iter().map(|key| object_key(key)).collect::<Result<Vec<_>, _>>()?;
             run.keys(&keys).await?;
             let others = keys.len() - 1;
-            format!(
-                "{}{}",
-                keys[0],
-                if others > 0 { format!(" and {others} more keys") } else { String::new() }
-            )
+            let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+            format!("{:?}{more}", keys[0].as_str())
         }
         (None, Some(prefix), since) => {
             run.prefix(&call, &prefix, since.unwrap_or(Timestamp(0))).await?;

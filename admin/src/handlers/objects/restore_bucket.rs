@@ -44,11 +44,7 @@ pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, Admi
     let RestoreBucket { at, prefix, dry_run, keep_newer } = call.json().await?;
     check_prefix(&prefix)?;
     require_versions(&bucket)?;
-    if bucket.versioning() == Versioning::Suspended {
-        return Err(AdminError::InvalidBucketState(
-            "versioning is suspended, so the restoration would replace versions and could not be undone: enable versioning first",
-        ));
-    }
+    refuse_suspended(&bucket)?;
     let at = parse_rfc3339_millis(&at)
         .map(Timestamp)
         .ok_or_else(|| AdminError::invalid("at: must be a time (RFC 3339)"))?;
@@ -77,6 +73,7 @@ pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, Admi
         let page = run.engine.list_changed(&run.bucket, &list, at)?;
         run.done.unchanged += page.unchanged;
         for group in page.changed.chunks(RESTORE_COPIES_MAX) {
+            refuse_suspended(&run.bucket)?;
             run.change(&call, group).await?;
         }
         after = page.next;
@@ -100,6 +97,17 @@ pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, Admi
         "{what}to {moment}{place}: {restored} restored, {deleted} deleted, {unchanged} unchanged, {failed} failed"
     );
     Ok(Reply::json(StatusCode::OK, &run.done)?.detail(detail))
+}
+
+/// Refuses a bucket in which a write would replace a version.
+fn refuse_suspended(bucket: &Bucket) -> Result<(), AdminError> {
+    if bucket.versioning() == Versioning::Suspended {
+        return Err(AdminError::InvalidBucketState(
+            "versioning is suspended, so a restoration would replace versions and could not be undone: enable \
+             versioning first",
+        ));
+    }
+    Ok(())
 }
 
 /// A restoration.

@@ -131,9 +131,14 @@ impl<'c> Hold<'c> {
     pub(super) fn look(&self) -> Option<Failure> {
         // A server that does not answer may hold the store all the same. The end shows it.
         let status = self.status().ok()?;
-        let is_other = status.id.as_deref() != Some(&self.id);
-        if is_other {
-            return Some("the service was restarted: what was copied is no backup".into());
+        match status.id.as_deref() {
+            Some(id) if id == self.id => {}
+            Some(_) => {
+                return Some(
+                    "the store was released and held again by others: what was copied is no backup".into(),
+                );
+            }
+            None => return Some("the service was restarted: what was copied is no backup".into()),
         }
         if *status.state == *"released" {
             return Some("the store was released by another command: what was copied is no backup".into());

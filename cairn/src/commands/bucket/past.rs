@@ -173,6 +173,9 @@ impl Protect {
             let kept = counted(days.into(), "day");
             let mut text =
                 format!("{} keeps what is overwritten and deleted for {kept}\n", plain(&self.name));
+            for rule in &former {
+                text += &format!("  this replaces the rule {}\n", &*rule.id);
+            }
             for rule in &sooner {
                 text += &format!(
                     "  but the rule {} removes versions below {:?} sooner: cairn lifecycle delete {0}\n",

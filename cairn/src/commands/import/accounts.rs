@@ -2,7 +2,7 @@
 //!
 //! What is there already is left as it is, so that the command can be repeated. Secrets are sent and never shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cairn_api::{
     BoundPolicy, CreateServiceAccount, GivenCredential, NewServiceAccount, ServiceAccount, SetStatus,
@@ -118,7 +118,7 @@ struct AccountLine<'w> {
     kind: &'static str,
     enabled: bool,
     /// Those that are attached.
-    policies: Vec<&'w str>,
+    policies: Vec<String>,
     result: Fate,
 }
 
@@ -139,7 +139,7 @@ impl Accounts {
         let wanted = Wanted::new(&iam, self.root.as_deref());
         let client = self.client()?;
         let changes = Changes { client: &client, is_dry: self.dry_run, losses: wanted.losses.clone() };
-        let mut run = Run { changes };
+        let mut run = Run { changes, created: BTreeSet::new() };
         let (policies, ids) = run.policies(&wanted.policies)?;
         let accounts = run.accounts(&wanted, &ids)?;
         let losses = run.changes.losses;
@@ -211,6 +211,16 @@ fn grouped<'l>(
 /// One run of the command.
 struct Run<'c> {
     changes: Changes<'c>,
+    /// The ids of the policies that this run has created.
+    created: BTreeSet<String>,
+}
+
+/// A policy that an account has at the source.
+#[derive(Clone, Copy)]
+struct Attachment<'i> {
+    name: &'i str,
+    id: &'i str,
+    denies: bool,
 }
 
 impl Run<'_> {
@@ -225,12 +235,13 @@ impl Run<'_> {
         for (name, policy) in wanted {
             let result = match self.policy(name, policy, &here) {
                 Ok((result, id)) => {
-                    if result == Fate::Kept {
-                        self.changes.lose(
-                            "policy",
-                            name,
-                            "it was changed here after its import, and stays as it is",
-                        );
+                    match result {
+                        Fate::Created => drop(self.created.insert(id.clone())),
+                        Fate::Kept => {
+                            let reason = "it was changed here after its import, and stays as it is";
+                            self.changes.lose("policy", name, reason);
+                        }
+                        Fate::Updated | Fate::Unchanged | Fate::Refused => {}
                     }
                     ids.insert(&**name, id);
                     result
@@ -262,6 +273,10 @@ impl Run<'_> {
         let same: Vec<_> = here.iter().filter(|bound| *bound.policy.name == *name).collect();
         let statements = json!(document.statements);
         if let Some(bound) = same.iter().find(|bound| json!(bound.policy.statements) == statements) {
+            if *bound.policy.description == wanted.description {
+                // An earlier version of this program added no digest.
+                self.changes.change(&Request::put(POLICIES.path_of(&bound.policy.id)).json(&document))?;
+            }
             return Ok((Fate::Unchanged, bound.policy.id.to_string()));
         }
         match same[..] {
@@ -299,15 +314,20 @@ impl Run<'_> {
         let mut lines = Vec::new();
         for account in &wanted.accounts {
             let attached = self.attached(account, &wanted.policies, ids);
-            let is_attached = |name: &str| ids.get(name).is_some_and(|id| attached.contains(&id));
             self.compare_expiry(account, &here);
+            let mut names: Vec<&str> = attached.iter().map(|policy| policy.name).collect();
             let result = match self.account(account, by_key.get(&*account.access_key).copied(), &attached) {
-                Ok(Fate::Kept) => {
-                    let reason = "policies were detached from it here, and are not attached again";
-                    self.changes.lose("account", &account.access_key, reason);
-                    Fate::Kept
+                Ok((result, left)) => {
+                    for name in &left {
+                        let reason = format!(
+                            "the policy {name} is not attached to it here, and was not attached again; \
+                             `cairn policy attach` does it"
+                        );
+                        self.changes.lose("account", &account.access_key, reason);
+                    }
+                    names.retain(|name| !left.contains(name));
+                    result
                 }
-                Ok(result) => result,
                 Err(failure) => {
                     self.changes.refuse("account", &account.access_key, failure)?;
                     Fate::Refused
@@ -318,12 +338,7 @@ impl Run<'_> {
                 name: &account.name,
                 kind: account.kind,
                 enabled: account.is_enabled,
-                policies: account
-                    .policies
-                    .iter()
-                    .map(|name| &**name)
-                    .filter(|name| is_attached(name))
-                    .collect(),
+                policies: names.into_iter().map(str::to_owned).collect(),
                 result,
             });
         }
@@ -344,18 +359,18 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the ids of the policies that an account gets, those that deny something first. Names those that it does not get.
+    /// Returns the policies that an account gets, those that deny something first. Names those that it does not get.
     fn attached<'i>(
         &mut self,
         account: &WantedAccount,
         policies: &BTreeMap<String, WantedPolicy>,
         ids: &'i BTreeMap<&str, String>,
-    ) -> Vec<&'i String> {
+    ) -> Vec<Attachment<'i>> {
         let denies = |name: &str| policies.get(name).is_some_and(WantedPolicy::denies);
         let (mut attached, mut is_denial_missing) = (Vec::new(), false);
         for name in &account.policies {
-            if let Some(id) = ids.get(&**name) {
-                attached.push((!denies(name), id));
+            if let Some((name, id)) = ids.get_key_value(&**name) {
+                attached.push(Attachment { name, id, denies: denies(name) });
             } else {
                 let reason = format!("the policy {name} was refused, and is not attached");
                 self.changes.lose("account", &account.access_key, reason);
@@ -366,17 +381,18 @@ impl Run<'_> {
             self.changes.lose("account", &account.access_key, WITHOUT_DENIAL);
             return Vec::new();
         }
-        attached.sort_by_key(|(is_later, _)| *is_later);
-        attached.into_iter().map(|(_, id)| id).collect()
+        attached.sort_by_key(|policy| !policy.denies);
+        attached
     }
 
-    /// Creates an account, or completes the one that an earlier run has created.
-    fn account(
+    /// Creates an account, or completes the one that an earlier run has created. Returns also the names of policies that are not
+    /// attached: who has tightened rights here must not find them wide again.
+    fn account<'i>(
         &self,
         wanted: &WantedAccount,
         here: Option<&ServiceAccount>,
-        policies: &[&String],
-    ) -> Result<Fate, Failure> {
+        policies: &[Attachment<'i>],
+    ) -> Result<(Fate, Vec<&'i str>), Failure> {
         let (mut result, id, is_enabled) = match here {
             Some(account) if *account.name == *wanted.name => {
                 (Fate::Unchanged, account.id.to_string(), account.enabled)
@@ -391,7 +407,7 @@ impl Run<'_> {
             None => {
                 let Some(body) = self.changes.change(&Request::post(ACCOUNTS.path).json(&wanted.body()))?
                 else {
-                    return Ok(Fate::Created);
+                    return Ok((Fate::Created, Vec::new()));
                 };
                 let new: NewServiceAccount = read(&body)?;
                 (Fate::Created, new.service_account.id.to_string(), true)
@@ -406,16 +422,21 @@ impl Run<'_> {
         let has = |policy: &str| {
             here.is_some_and(|account| account.policies.iter().any(|attached| *attached.id == *policy))
         };
-        let missing: Vec<_> = policies.iter().filter(|policy| !has(policy)).collect();
-        // A run that was interrupted leaves an account without any. Of others, somebody has detached what is missing.
-        if here.is_some_and(|account| !account.policies.is_empty()) && !missing.is_empty() {
-            return Ok(Fate::Kept);
-        }
-        for policy in missing {
-            self.changes.change(&Request::put(format!("{}/bindings/{id}", POLICIES.path_of(policy))))?;
+        // An account without any is new, or the run that made it was interrupted.
+        let had_none = here.is_none_or(|account| account.policies.is_empty());
+        let mut left = Vec::new();
+        for policy in policies.iter().filter(|policy| !has(policy.id)) {
+            if !had_none && !policy.denies && !self.created.contains(policy.id) {
+                left.push(policy.name);
+                continue;
+            }
+            self.changes.change(&Request::put(format!("{}/bindings/{id}", POLICIES.path_of(policy.id))))?;
             result = if result == Fate::Created { result } else { Fate::Updated };
         }
-        Ok(result)
+        if result == Fate::Unchanged && !left.is_empty() {
+            result = Fate::Kept;
+        }
+        Ok((result, left))
     }
 }
 
@@ -425,15 +446,12 @@ fn with_digest(description: &str, statements: &Value) -> String {
     format!("{description} ({})", hex::encode(&digest.as_ref()[..DIGEST_BYTES]))
 }
 
-/// Returns whether nobody has changed the statements of an imported policy here. Earlier versions added no digest.
+/// Returns whether a policy was imported, and nobody has changed its statements here since. Without a digest, that is not known.
 fn is_as_imported(bound: &BoundPolicy) -> bool {
     let description = &*bound.policy.description;
-    let Some((before, _)) = description.rsplit_once(" (") else {
-        return description.starts_with(POLICY_DESCRIPTION);
-    };
+    let is_digest = |before: &str| with_digest(before, &json!(bound.policy.statements)) == description;
     description.starts_with(POLICY_DESCRIPTION)
-        && (!description.ends_with(')')
-            || with_digest(before, &json!(bound.policy.statements)) == description)
+        && description.rsplit_once(" (").is_some_and(|(before, _)| is_digest(before))
 }
 
 impl WantedAccount {

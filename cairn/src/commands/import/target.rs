@@ -145,12 +145,14 @@ impl<'a> Target<'a> {
     /// continued by another one, which is paused, too.
     pub(super) fn look(&self, bucket: &str) {
         let begun = self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(bucket).cloned();
-        let Some(id) = begun else { return };
-        if self.watch.look(self.client, &id) {
-            self.forget(bucket, &id);
-            // If it cannot begin now, the first request after the pause begins it, or says what is wrong.
-            drop(self.run_of(bucket));
+        match begun {
+            Some(id) if self.watch.look(self.client, &id) => self.forget(bucket, &id),
+            // An attempt before this one did not begin the other run.
+            None if self.watch.is_paused() => {}
+            _ => return,
         }
+        // If it cannot begin now, the next look tries again.
+        drop(self.run_of(bucket));
     }
 
     /// Forgets a run that the server has forgotten.

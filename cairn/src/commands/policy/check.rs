@@ -112,7 +112,7 @@ impl Check {
         client.print(&body, || {
             let mut text = verdict_text(&verdict);
             if *verdict.reason == *"no_statement" && self.source_ip.is_none() {
-                text.push_str("  --source-ip says where the request comes from: without it, allowances with source_ip do not count\n");
+                text.push_str("  without --source-ip, allowances with source_ip do not count\n");
             }
             text
         })?;
