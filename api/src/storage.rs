@@ -173,6 +173,7 @@ pub struct BeginBackup {
     pub timeout_seconds: Option<u64>,
     /// The backup ends by itself when nobody has asked for it by its id for so many seconds. Without it, the backup needs no
     /// client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 604_800))]
     pub lease_seconds: Option<u64>,
 }

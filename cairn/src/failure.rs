@@ -85,6 +85,7 @@ impl Refusal<'_> {
 
     fn next(&self) -> Option<String> {
         let next = match self.code {
+            "FORBIDDEN" => "`cairn token create` makes a token with another role",
             "UNAUTHENTICATED" => {
                 return Some(format!(
                     "{TOKEN_VARIABLE} does not contain a valid token of this server: use the server's \
@@ -116,6 +117,7 @@ impl Refusal<'_> {
             "INVALID_BUCKET_STATE" if self.message.contains("never had versioning") => {
                 "`cairn bucket protect` keeps what is overwritten and deleted from now on"
             }
+            "INVALID_BUCKET_STATE" => "`cairn bucket show` shows the settings of the bucket",
             "SERVICE_ACCOUNT_NOT_FOUND" => "`cairn service-account list` shows the accounts",
             "SERVICE_ACCOUNT_ALREADY_EXISTS" => "`cairn service-account show` shows it",
             "ACCESS_KEY_EXISTS" => "`cairn service-account show` shows the access keys of an account",

@@ -111,19 +111,15 @@ fn a_limit_that_is_not_given_is_sent_unchanged() {
 fn every_error_message_says_what_to_do_next() {
     for (arguments, status, code, next) in [
         (&["bucket", "list"][..], 401, "UNAUTHENTICATED", "SERVICE_MANAGEMENT_TOKEN"),
-        (&["bucket", "create", "b"], 403, "FORBIDDEN", "system_admin or storage_admin"),
-        (&["audit", "list"], 403, "FORBIDDEN", "system_admin or auditor"),
+        (&["bucket", "create", "b"], 403, "FORBIDDEN", "cairn token create"),
         (&["bucket", "show", "b"], 404, "BUCKET_NOT_FOUND", "no bucket b; `cairn bucket list`"),
         (&["bucket", "show", "b"], 404, "NOT_FOUND", "cairn status"),
         (&["bucket", "delete", "b"], 409, "BUCKET_NOT_EMPTY", "old versions"),
         (&["bucket", "create", "b"], 409, "BUCKET_ALREADY_EXISTS", "cairn bucket show"),
-        (&["bucket", "versioning", "b", "suspended"], 409, "INVALID_BUCKET_STATE", "object lock"),
-        (&["service-account", "list"], 403, "FORBIDDEN", "system_admin or auditor\n"),
-        (&["policy", "delete", ID], 403, "FORBIDDEN", "role system_admin\n"),
-        (&["token", "list"], 403, "FORBIDDEN", "role system_admin\n"),
+        (&["bucket", "versioning", "b", "suspended"], 409, "INVALID_BUCKET_STATE", "cairn bucket show"),
         (&["service-account", "show", ID], 404, "SERVICE_ACCOUNT_NOT_FOUND", "service-account list"),
         (&["service-account", "create", "a"], 409, "SERVICE_ACCOUNT_ALREADY_EXISTS", "service-account show"),
-        (&["service-account", "create", "a"], 409, "ACCESS_KEY_EXISTS", "service-account list"),
+        (&["service-account", "create", "a"], 409, "ACCESS_KEY_EXISTS", "service-account show"),
         (
             &["service-account", "credential", "disable", ID, ID],
             404,
