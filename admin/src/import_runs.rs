@@ -143,6 +143,7 @@ impl ImportRuns {
         bucket: &Bucket,
         (source, principal): (String, String),
         emits_events: bool,
+        is_paused: bool,
     ) -> Result<ImportId, AdminError> {
         let begun_at = SystemClock.now();
         let id = ImportId(time_id::random(begun_at).map_err(|_| AdminError::Internal)?);
@@ -159,7 +160,7 @@ impl ImportRuns {
             bytes: AtomicU64::default(),
             failures: AtomicU64::default(),
             last_at: AtomicU64::default(),
-            paused_at: AtomicU64::default(),
+            paused_at: AtomicU64::new(if is_paused { begun_at.0 } else { 0 }),
             last_failure: Mutex::default(),
             recent: Arc::clone(&self.recent),
         };

@@ -92,8 +92,8 @@ pub(crate) const USER_AGENT_BYTES_MAX: usize = 256;
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 /// Most reads of one batch.
 pub(crate) const BATCH_READS_MAX: usize = 16;
-/// Most bytes of the answers of a batch together, beyond which reads are refused. Those of the overview have some kilobytes. It is
-/// what the memory of a connection includes for a response.
+/// Most bytes of the answers of a batch together, beyond which reads are refused. Those of the overview have some kilobytes. It
+/// is what the memory of a connection includes for a response.
 pub(crate) const BATCH_BYTES_MAX: usize = 128 << 10;
 
 /// Largest body of a login, in bytes: a token or a credential. Everybody may send it.

@@ -52,7 +52,7 @@ pub struct EventMetadata {
     /// Later changes of a key have greater ones.
     #[schemars(regex(pattern = "^[0-9a-f]{16}$"))]
     pub sequencer: String,
-    /// A delete marker was written (`object.deleted`), or removed for good (`object.restored`).
+    /// Whether a delete marker was written (`object.deleted`) or permanently removed (`object.restored`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("const" = true))]
     pub delete_marker: Option<bool>,

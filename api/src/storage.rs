@@ -178,8 +178,8 @@ pub struct BeginBackup {
     pub lease_seconds: Option<u64>,
 }
 
-/// The backup in progress, or the last one since the service was started. `held`, `since`, `ends_at` and `by` are what a script asks
-/// before it copies; the others tell everything.
+/// The backup in progress, or the last one since the service was started. `held`, `since`, `ends_at` and `by` are what a script
+/// asks before it copies; the others tell everything.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Backup {
     pub state: BackupState,

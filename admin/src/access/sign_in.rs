@@ -1,6 +1,7 @@
 //! Sign-ins of people, and the cookie that binds them to their browser.
 //!
-//! A browser has one cookie for all sign-ins that it has begun, for example in two tabs. Its value is the list of their secrets.
+//! A browser has one cookie for all sign-ins that it has begun, for example in two tabs. Its value is the list of their
+//! secrets.
 
 use std::fmt;
 use std::sync::Arc;

@@ -54,8 +54,8 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Ok(Reply::json(StatusCode::OK, &body)?.detail(detail))
 }
 
-/// Returns the block that a request sets, if it changes it. While the management API blocks a bucket, all flags are true. The end of
-/// a block that an S3 client has put ends `RestrictPublicBuckets` alone.
+/// Returns the block that a request sets, if it changes it. While the management API blocks a bucket, all flags are true. The
+/// end of a block that an S3 client has put ends `RestrictPublicBuckets` alone.
 fn changed_block(before: Option<PublicAccessBlock>, blocked: bool) -> Option<Option<PublicAccessBlock>> {
     let was_blocked = before.is_some_and(|block| block.restrict_public_buckets);
     match before {

@@ -11,6 +11,7 @@ mod bucket;
 mod check;
 mod completions;
 mod config;
+mod data_folder;
 mod deletion;
 mod doctor;
 mod event;

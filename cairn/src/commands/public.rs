@@ -60,8 +60,8 @@ const RULES: Columns<PublicBucketRule> = &[
     ("by", |rule| text(&rule.created_by)),
 ];
 
-/// Reads the rules of a bucket, changes them, and sends them back. A concurrent change of them is lost. `change` returns what is
-/// said when it is done.
+/// Reads the rules of a bucket, changes them, and sends them back. A concurrent change of them is lost. `change` returns what
+/// is said when it is done.
 fn change(
     client: &Client,
     bucket: &str,
@@ -85,8 +85,8 @@ fn what_stays(rules: &[PublicRule], bucket: &str, prefix: &str) -> Option<String
     if let Some(wider) = wider {
         return Some(format!("stays public by the rule for {bucket}/{}*", &*wider.prefix));
     }
-    let below: Vec<_> = rules.iter().filter(|rule| rule.prefix.starts_with(prefix)).collect();
-    let names: Vec<_> = below.iter().map(|rule| format!("{bucket}/{}*", &*rule.prefix)).collect();
+    let below = rules.iter().filter(|rule| rule.prefix.starts_with(prefix));
+    let names: Vec<_> = below.map(|rule| format!("{bucket}/{}*", &*rule.prefix)).collect();
     (!names.is_empty()).then(|| format!("is no longer public, apart from {}", names.join(", ")))
 }
 

@@ -73,7 +73,8 @@ export async function show(view) {
         actionsColumn(
           (row) =>
             mayAdminister() && [
-              [link(t("Edit"), place("policy", [row.id])), button(t("Delete"), () => remove(row), "link danger")],
+              link(t("Edit"), place("policy", [row.id])),
+              button(t("Delete"), () => remove(row), "link danger"),
             ],
         ),
       ],

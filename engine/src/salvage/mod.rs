@@ -48,8 +48,8 @@ impl DamagedStore {
         self.facts.may_have_name(name)
     }
 
-    /// Gives every version of the store to the target, or those of one bucket, and all that is lost. The master key is needed for
-    /// sealed payloads only. Blocks.
+    /// Gives every version of the store to the target, or those of one bucket, and all that is lost. The master key is needed
+    /// for sealed payloads only. Blocks.
     ///
     /// # Errors
     /// [`OpenError::Io`] of the target.

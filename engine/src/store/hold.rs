@@ -16,9 +16,9 @@
 //! audit trail comes last, so it names everything that the others contain.
 //!
 //! # End
-//! A client ends a hold. It ends by itself at its timeout, when its client has not renewed it for as long as it asked for, when the
-//! store is closed, and before it takes space that clients need. Then it is *lost*: what was copied meanwhile is no backup. A
-//! restart ends it, because extents are kept in memory only.
+//! A client ends a hold. It ends by itself at its timeout, when its client has not renewed it for as long as it asked for, when
+//! the store is closed, and before it takes space that clients need. Then it is *lost*: what was copied meanwhile is no backup.
+//! A restart ends it, because extents are kept in memory only.
 
 use crate::error::{EngineError, OpenError};
 use crate::format::superblock;

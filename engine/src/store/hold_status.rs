@@ -17,7 +17,7 @@ pub struct HoldRequest {
     pub timeout: Duration,
     /// The hold ends by itself when its client has not renewed it for this time. `None`: it needs no client.
     pub lease: Option<Duration>,
-    /// Who asks.
+    /// The principal that requests the hold.
     pub principal: String,
 }
 

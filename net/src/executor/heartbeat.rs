@@ -6,13 +6,13 @@
 //! microseconds of each other, so it takes a busy machine. The tasks then wait for the next event in any ring of the
 //! executor. Without a heartbeat that may be a client's next request: answers of finished commits were seen to take 90 s.
 //!
-//! The first task of the executor reads the sockets. If it was among the tasks that did not run, the socket that has woken it wakes
-//! nothing until it has run. So each executor has several sockets, which are written to in turn. What is read means nothing: any
-//! wake-up runs all tasks that are ready.
+//! The first task of the executor reads the sockets. If it was among the tasks that did not run, the socket that has woken it
+//! wakes nothing until it has run. So each executor has several sockets, which are written to in turn. What is read means
+//! nothing: any wake-up runs all tasks that are ready.
 //!
-//! The sockets are read before that task does anything else, because the executor may fall asleep in this way as soon as it waits
-//! for the first time. When tasks of their own read them, an executor was seen to sleep before these had run at all: it never
-//! served a request.
+//! The sockets are read before that task does anything else, because the executor may fall asleep in this way as soon as it
+//! waits for the first time. When tasks of their own read them, an executor was seen to sleep before these had run at all: it
+//! never served a request.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Write};

@@ -81,7 +81,8 @@ pub(crate) fn is_unsigned(head: &RequestHead) -> bool {
         && !head.query().is_some_and(has_signature)
 }
 
-/// The refusal of `public-read`. It has nothing that the client sent: people paste its command into a shell, and keys may be secret.
+/// The refusal of `public-read`. It has nothing that the client sent: people paste its command into a shell, and keys may be
+/// secret.
 const NOT_PUBLIC: &str = "The bucket does not allow ACLs: grant access with the policies of service accounts. public-read is \
                           accepted for new objects with keys that everybody may read; `cairn public set <bucket> <prefix>` \
                           makes a rule.";

@@ -71,8 +71,17 @@ type Stamp = [Option<(u64, u64, u64, i64, i64, i64, i64)>; 2];
 /// # Errors
 /// [`CertificateError`].
 pub(crate) fn check(settings: &TlsSettings) -> Result<(), CertificateError> {
-    let configured = [&settings.s3, &settings.api, &settings.console];
-    configured.into_iter().flatten().try_for_each(|files| load_pair(files).map(drop))
+    configured(settings).try_for_each(|(_, files)| load_pair(files).map(drop))
+}
+
+/// Returns the files of each plane that speaks TLS.
+fn configured(settings: &TlsSettings) -> impl Iterator<Item = (Plane, &PairFiles)> {
+    let planes = [
+        (Plane::Data, &settings.s3),
+        (Plane::Management, &settings.api),
+        (Plane::Console, &settings.console),
+    ];
+    planes.into_iter().filter_map(|(plane, files)| Some((plane, files.as_ref()?)))
 }
 
 impl Certificates {
@@ -81,22 +90,15 @@ impl Certificates {
     /// # Errors
     /// [`CertificateError`] if a certificate cannot be used or a thread cannot be started.
     pub(crate) fn load(settings: &TlsSettings, executors: usize) -> Result<Self, CertificateError> {
-        let configured = [
-            (Plane::Data, &settings.s3),
-            (Plane::Management, &settings.api),
-            (Plane::Console, &settings.console),
-        ];
-        if configured.iter().all(|(_, files)| files.is_none()) {
-            return Ok(Self::default());
+        let mut presented = Vec::new();
+        for (plane, files) in configured(settings) {
+            // Each plane has its own threads: load on one plane's port must not block operators on the other.
+            let threads = HandshakeThreads::start(executors.div_ceil(EXECUTORS_PER_THREAD))
+                .map_err(CertificateError::Threads)?;
+            presented.push(Presented::load(plane, files, &threads)?);
         }
-        let mut presented = Vec::with_capacity(configured.len());
-        for (plane, files) in configured {
-            if let Some(files) = files {
-                // Each plane has its own threads: load on one plane's port must not block operators on the other.
-                let threads = HandshakeThreads::start(executors.div_ceil(EXECUTORS_PER_THREAD))
-                    .map_err(CertificateError::Threads)?;
-                presented.push(Presented::load(plane, files, &threads)?);
-            }
+        if presented.is_empty() {
+            return Ok(Self::default());
         }
         let presented = Arc::new(presented);
         let reloads = watch(&presented).map_err(CertificateError::Threads)?;

@@ -33,6 +33,7 @@ use cairn_observe::{install_panic_hook, start_logging};
 
 use crate::addresses::Addresses;
 use crate::budget::{self, Budget};
+use crate::certificates;
 use crate::config::{Environment, Settings, keys};
 use crate::dev::banner;
 use crate::error::ServeError;
@@ -113,7 +114,7 @@ fn serve_supervised(
 ) -> Result<(), ServeError> {
     cairn_net::check_host()?;
     // Before a new store is made: its creation would be for nothing.
-    crate::certificates::check(&settings.server.tls).map_err(ServeError::Certificate)?;
+    certificates::check(&settings.server.tls).map_err(ServeError::Certificate)?;
     manager.status("Opening the store");
     let opened = budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget)?)));
     let (budget, store) = match opened {

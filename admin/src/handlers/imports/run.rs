@@ -83,10 +83,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Err(AdminError::invalid(message));
     }
     let principal = call.caller()?.principal.to_string();
-    let id = call.context.imports.begin(&bucket, (source.clone(), principal), events)?;
-    if paused {
-        call.context.imports.get(&bucket, &id.to_string())?.set_paused(true);
-    }
+    let id = call.context.imports.begin(&bucket, (source.clone(), principal), events, paused)?;
     let detail = format!(
         "from {source}{}{}",
         if events { ", with storage events" } else { "" },

@@ -1,8 +1,8 @@
 //! `POST /api/v1/buckets/{bucket}/object-move/{key}`: moves the current object to another key or bucket.
 //!
 //! The object is copied first, as `object-copy` does. Then that very version of the source is deleted, with a delete marker if
-//! its bucket keeps versions. What a client writes to the source in between stays, tags too: it came after the move. If the deletion
-//! fails, or the process ends before it, there are two objects, and the request can be sent again.
+//! its bucket keeps versions. What a client writes to the source in between stays, tags too: it came after the move. If the
+//! deletion fails, or the process ends before it, there are two objects, and the request can be sent again.
 
 use std::rc::Rc;
 use std::sync::Arc;

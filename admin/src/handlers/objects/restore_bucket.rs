@@ -1,8 +1,8 @@
 //! `POST /api/v1/buckets/{bucket}/restore`: makes the current objects equal to those of a moment.
 //!
-//! Objects of that moment are copied to new versions, and others get delete markers. No version is deleted, so a restoration
-//! to the moment before it brings back everything. While versioning is suspended, a write replaces the `null` version of its key, so
-//! a restoration is refused.
+//! Objects of that moment are copied to new versions, and others get delete markers. No version is deleted, so a restoration to
+//! the moment before it brings back everything. While versioning is suspended, a write replaces the `null` version of its key,
+//! so a restoration is refused.
 
 use std::rc::Rc;
 use std::sync::Arc;

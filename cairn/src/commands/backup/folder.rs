@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Request, read};
 use crate::commands::backup::hold::{Hold, stop_flag};
+use crate::commands::data_folder::refuse_within;
 use crate::commands::macros::command;
-use crate::commands::salvage::refuse_within;
 use crate::commands::verify::check_proof;
 use crate::failure::{Failure, Outcome};
 use crate::output;

@@ -141,8 +141,10 @@ impl Protect {
         client.call(&Request::put(path.clone() + "/versioning").json(&versioning))?;
         let rules: LifecycleRuleList = read(&client.call(&Request::get(path.clone() + "/lifecycle"))?)?;
         let (own, others): (Vec<_>, Vec<_>) = rules.rules.iter().partition(|rule| is_of_protect(rule));
-        let has_rule = own.iter().any(|rule| rule.noncurrent_version_expiration == Some(days));
-        if !has_rule {
+        let (same, former): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|rule| rule.noncurrent_version_expiration == Some(days));
+        let is_added = same.is_empty();
+        if is_added {
             let rule = SetLifecycleRule {
                 prefix: String::new(),
                 tags: None,
@@ -156,18 +158,17 @@ impl Protect {
             client.call(&Request::post(path + "/lifecycle").json(&rule))?;
         }
         // The new rule is there before the rules of earlier calls go.
-        let former: Vec<_> =
-            own.iter().filter(|rule| rule.noncurrent_version_expiration != Some(days)).collect();
         for rule in &former {
             client.call(&Request::delete(LIFECYCLE_RULES.path_of(&rule.id)))?;
         }
-        let sooner: Vec<_> = others.iter().filter(|rule| removes_before(rule, days)).collect();
+        let sooner: Vec<_> = others.into_iter().filter(|rule| removes_before(rule, days)).collect();
+        let ids = |rules: &[&LifecycleRule]| rules.iter().map(|rule| rule.id.to_string()).collect::<Vec<_>>();
         let body = json!({
             "bucket": self.name,
             "days": days,
-            "rule_added": !has_rule,
-            "rules_removed": former.iter().map(|rule| rule.id.to_string()).collect::<Vec<_>>(),
-            "rules_that_remove_sooner": sooner.iter().map(|rule| rule.id.to_string()).collect::<Vec<_>>(),
+            "rule_added": is_added,
+            "rules_removed": ids(&former),
+            "rules_that_remove_sooner": ids(&sooner),
         });
         client.print(&body, || {
             let kept = counted(days.into(), "day");

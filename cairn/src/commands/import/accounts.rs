@@ -385,8 +385,8 @@ impl Run<'_> {
         attached
     }
 
-    /// Creates an account, or completes the one that an earlier run has created. Returns also the names of policies that are not
-    /// attached: who has tightened rights here must not find them wide again.
+    /// Creates an account, or completes the one that an earlier run has created. Returns also the names of policies that are
+    /// not attached, so that a repeated import does not widen rights that were tightened here.
     fn account<'i>(
         &self,
         wanted: &WantedAccount,
@@ -446,7 +446,8 @@ fn with_digest(description: &str, statements: &Value) -> String {
     format!("{description} ({})", hex::encode(&digest.as_ref()[..DIGEST_BYTES]))
 }
 
-/// Returns whether a policy was imported, and nobody has changed its statements here since. Without a digest, that is not known.
+/// Returns whether a policy was imported, and nobody has changed its statements here since. Without a digest, that is not
+/// known.
 fn is_as_imported(bound: &BoundPolicy) -> bool {
     let description = &*bound.policy.description;
     let is_digest = |before: &str| with_digest(before, &json!(bound.policy.statements)) == description;

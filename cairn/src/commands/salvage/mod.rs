@@ -9,6 +9,7 @@ use std::path::Path;
 use cairn_engine::DamagedStore;
 use serde_json::json;
 
+use crate::commands::data_folder::refuse_within;
 use crate::environment::MASTER_KEY_VARIABLE;
 use crate::failure::Outcome;
 use crate::quantity::counted;
@@ -74,17 +75,6 @@ fn master_key() -> Result<Option<String>, String> {
     let text = std::fs::read_to_string(&path);
     let text = text.map_err(|error| format!("{variable}: {}: {error}", Path::new(&path).display()))?;
     Ok(Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()))
-}
-
-/// Refuses to write into the store.
-pub(crate) fn refuse_within(to: &Path, data_dir: &Path) -> Result<(), String> {
-    let Ok(store) = std::fs::canonicalize(data_dir) else { return Ok(()) };
-    let absolute = std::path::absolute(to).map_err(|error| format!("{}: {error}", to.display()))?;
-    let existing = absolute.ancestors().find_map(|path| std::fs::canonicalize(path).ok());
-    if existing.is_some_and(|path| path.starts_with(&store)) {
-        return Err(format!("{} is in the data folder, which is not written to", to.display()));
-    }
-    Ok(())
 }
 
 fn as_json(counts: &Counts) -> serde_json::Value {

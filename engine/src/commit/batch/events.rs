@@ -71,7 +71,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Writes the event of a version that is current again, because the delete marker over it was removed for good.
+    /// Writes the event of an undeletion: the delete marker above this version was permanently removed.
     pub(super) fn write_event_of_undeletion(
         &mut self,
         target: &TargetKey,
