@@ -44,13 +44,12 @@ fn sign(access_key: &str, secret_key: &str, path: &str) -> String {
     );
     let scope = format!("{}/us-east-1/s3/aws4_request", &DATE[..8]);
     let digest = Sha256::digest(canonical);
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let to_sign = format!("AWS4-HMAC-SHA256\n{DATE}\n{scope}\n{}", hex(&digest));
+    let to_sign = format!("AWS4-HMAC-SHA256\n{DATE}\n{scope}\n{}", hex::encode(digest));
     let mut key = hmac(format!("AWS4{secret_key}").as_bytes(), &DATE[..8]);
     for part in ["us-east-1", "s3", "aws4_request"] {
         key = hmac(&key, part);
     }
-    let signature = hex(&hmac(&key, &to_sign));
+    let signature = hex::encode(hmac(&key, &to_sign));
     format!("AWS4-HMAC-SHA256 Credential={access_key}/{scope}, SignedHeaders={names}, Signature={signature}")
 }
 

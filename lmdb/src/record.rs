@@ -72,12 +72,7 @@ pub(crate) fn stored_checksum(value: &[u8]) -> u64 {
 }
 
 fn hex_prefix(key: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::new();
-    for byte in key.iter().take(64) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex::encode(key.get(..64).unwrap_or(key))
 }
 
 #[cfg(test)]

@@ -142,11 +142,6 @@ impl Contents {
     }
 }
 
-/// Returns a hash in hex.
-pub(super) fn hex(hash: &[u8]) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Returns the members of a manifest, before the server adds its own and signs them.
 pub(super) fn manifest(
     name: &str,
@@ -160,7 +155,7 @@ pub(super) fn manifest(
     manifest.insert("backup".to_owned(), name.into());
     manifest.insert("held_at".to_owned(), held_at.into());
     manifest.insert("format_version".to_owned(), format_version.into());
-    manifest.insert("contents_sha256".to_owned(), hex(&contents_hash).into());
+    manifest.insert("contents_sha256".to_owned(), hex::encode(contents_hash).into());
     for (figure, value) in figures {
         manifest.insert((*figure).to_owned(), (*value).into());
     }

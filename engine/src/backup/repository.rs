@@ -1,7 +1,7 @@
 //! A folder of backups: its packs, its backups, and its lock.
 
 use crate::backup::error::{BackupError, Context as _};
-use crate::backup::manifest::{BackupSummary, Contents, Header, NeededPack, VERSION, hex};
+use crate::backup::manifest::{BackupSummary, Contents, Header, NeededPack, VERSION};
 use crate::backup::pack::{Blob, BlobId, Finished, Hash, index_path, pack_path, read_index, write_durably};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -180,7 +180,7 @@ impl BackupFolder {
     pub(super) fn contents(&self, backup: &BackupSummary) -> Result<Contents, BackupError> {
         let path = self.backup_path(&backup.name, "contents");
         let bytes = std::fs::read(&path).doing("reading", &path)?;
-        if *backup.member("contents_sha256") != hex(&Sha256::digest(&bytes)) {
+        if *backup.member("contents_sha256") != hex::encode(Sha256::digest(&bytes)) {
             return Err(BackupError::damaged(&path, "the list does not match the manifest"));
         }
         if *backup.member("backup") != *backup.name || *backup.member("store_id") != *self.store_id {
@@ -203,7 +203,7 @@ impl BackupFolder {
             contents.blobs().filter_map(|id| self.blobs.get(&id)).map(|(pack, _)| *pack).collect();
         let mut needed: Vec<_> = numbers
             .into_iter()
-            .map(|number| NeededPack { number, index: hex(&self.packs[&number]) })
+            .map(|number| NeededPack { number, index: hex::encode(self.packs[&number]) })
             .collect();
         needed.sort_unstable_by_key(|pack| pack.number);
         needed
@@ -215,7 +215,7 @@ impl BackupFolder {
             let path = index_path(&self.packs_folder(), *number);
             match self.packs.get(number) {
                 None => return Err(BackupError::damaged(&path, "this index is missing")),
-                Some(hash) if hex(hash) != *index => {
+                Some(hash) if hex::encode(hash) != *index => {
                     return Err(BackupError::damaged(&path, "this index is not the one of the backup"));
                 }
                 Some(_) => {}

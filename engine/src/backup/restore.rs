@@ -190,7 +190,7 @@ impl Restoration<'_, '_> {
         if !is_whole || run.is_some() {
             self.restored.damaged_count += 1;
             if self.restored.damaged.len() < DAMAGED_NAMED_MAX {
-                self.restored.damaged.push(crate::backup::manifest::hex(&payload.id));
+                self.restored.damaged.push(hex::encode(payload.id));
             }
         }
         self.restored.payloads += 1;

@@ -33,18 +33,12 @@ impl StoreId {
     /// Returns the id in lower-case hex.
     #[must_use]
     pub fn to_hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(self.0)
     }
 
     fn from_hex(text: &str) -> Option<Self> {
-        let digits = text.as_bytes();
-        if digits.len() != 32 || !digits.is_ascii() {
-            return None;
-        }
-        let mut id = [0u8; 16];
-        for (byte, pair) in id.iter_mut().zip(digits.as_chunks::<2>().0) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
+        let mut id = [0; 16];
+        hex::decode_to_slice(text, &mut id).ok()?;
         Some(Self(id))
     }
 }

@@ -367,10 +367,6 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    fn hex(digest: [u8; 16]) -> String {
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     /// The test suite of RFC 1321, appendix A.5.
     #[test]
     fn the_examples_of_the_rfc() {
@@ -385,7 +381,7 @@ mod tests {
                 "57edf4a22be3c955ac49da2e2107b67a",
             ),
         ] {
-            assert_eq!(hex(Md5::digest(text.as_bytes())), digest);
+            assert_eq!(hex::encode(Md5::digest(text.as_bytes())), digest);
         }
     }
 

@@ -496,10 +496,8 @@ fn tag_parameters(entry: &Entry, is_opaque: bool) -> Vec<(&'static str, String)>
 
 /// Returns the tag of an object that was uploaded in parts with these tags.
 fn tag_of_parts(tags: &[String]) -> String {
-    let digits: String = tags.concat();
-    let bytes: Vec<u8> = (0..digits.len() / 2)
-        .filter_map(|index| u8::from_str_radix(digits.get(2 * index..2 * index + 2)?, 16).ok())
-        .collect();
+    // One that is no MD5 is no tag of the server that has answered with it.
+    let bytes = hex::decode(tags.concat()).unwrap_or_default();
     format!("{}-{}", hex::encode(md5_digest(&bytes)), tags.len())
 }
 

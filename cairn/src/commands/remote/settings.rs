@@ -41,7 +41,7 @@ impl Settings {
 
 /// Returns 16 hexadecimal digits of the MD5 of a text.
 pub(crate) fn fingerprint(text: &str) -> String {
-    md5_digest(text.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&md5_digest(text.as_bytes())[..8])
 }
 
 /// Reads retention and legal hold from headers.

@@ -11,7 +11,6 @@ use crate::store::Store;
 use crate::store::background::Cancel;
 use cairn_model::VersionId;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 /// Most bytes shown of a key that cannot be decoded.
 const SHOWN_KEY_BYTES: usize = 64;
@@ -103,11 +102,7 @@ impl<'s> Report<'s> {
             FollowedTable::Events => None,
         };
         let Some((bucket, key, version, detail)) = place else {
-            let mut shown = String::new();
-            for byte in encoded.iter().take(SHOWN_KEY_BYTES) {
-                // Writing to a string cannot fail.
-                let _ = write!(shown, "{byte:02x}");
-            }
+            let shown = hex::encode(encoded.get(..SHOWN_KEY_BYTES).unwrap_or(encoded));
             return self.report(kind, format!("{detail}; key {shown}"));
         };
         let bucket = self.buckets.get(&bucket).cloned();
