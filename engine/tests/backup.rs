@@ -39,7 +39,7 @@ async fn hold(engine: &Rc<Engine>) -> HeldFolders {
     let begun = store.begin_hold(Vec::new(), request).expect("begins");
     until("the store is held", || store.hold().state != HoldState::Copying).await;
     assert_eq!(store.hold().state, HoldState::Held, "{:?}", store.hold());
-    HeldFolders { data_dir: begun.data_dir, backup_dir: begun.backup_dir }
+    HeldFolders { data_dir: begun.data_dir, backup_dir: begun.backup_dir, hold_id: begun.id }
 }
 
 /// Copies a held store, without a signature.

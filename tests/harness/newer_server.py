@@ -28,8 +28,11 @@ def with_more(value: object, is_map: bool = False) -> object:
 
 
 @contextmanager
-def newer_server(store: Cairn, changed: Callable[[str], str] = str) -> Iterator[str]:
-    """Forwards to the management plane, the path and query as `changed` returns them. Returns the URL of the later server."""
+def newer_server(store: Cairn, changed: Callable[[str], str] = str, answered: Callable[[str], str] = str) -> Iterator[str]:
+    """Forwards to the management plane, the path and query as `changed` returns them, and what it answers as `answered` returns it.
+
+    Returns the URL of the later server.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -40,7 +43,7 @@ def newer_server(store: Cairn, changed: Callable[[str], str] = str) -> Iterator[
             answer = requests.request(self.command, store.management + changed(self.path), headers=kept, data=body, timeout=TIMEOUT)
             content = answer.content
             if content and answer.headers["Content-Type"] == "application/json":
-                content = json.dumps(with_more(answer.json())).encode()
+                content = answered(json.dumps(with_more(answer.json()))).encode()
             self.send_response(answer.status_code)
             if "Content-Type" in answer.headers:
                 self.send_header("Content-Type", answer.headers["Content-Type"])

@@ -29,20 +29,27 @@ pub struct HeldFolders {
     pub data_dir: PathBuf,
     /// The folder with the copy of the metadata.
     pub backup_dir: PathBuf,
+    /// The id of the hold.
+    pub hold_id: String,
 }
 
 impl HeldFolders {
     /// Returns the id of the store, in hex.
     ///
     /// # Errors
-    /// If the copy of the metadata is not complete.
+    /// If the copy of the metadata cannot be read, is not complete, or is that of another hold.
     pub fn store_id(&self) -> Result<String, BackupError> {
         Ok(self.description()?.store_id)
     }
 
     fn description(&self) -> Result<HoldFile, BackupError> {
         let held = HoldFile::read(&self.backup_dir).map_err(|error| BackupError(error.to_string()))?;
-        held.ok_or_else(|| BackupError::damaged(&self.backup_dir, "the store is not held"))
+        let held = held.ok_or_else(|| BackupError::damaged(&self.backup_dir, "the store is not held"))?;
+        if held.id != self.hold_id {
+            let what = "this is the copy of another hold, or of another store";
+            return Err(BackupError::damaged(&self.backup_dir, what));
+        }
+        Ok(held)
     }
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 from harness.backups import Writers, back_up, check_store, cli_of, copied_store, put_metadata_over
 from harness.management import expect, expect_refusal
+from harness.newer_server import newer_server
 from harness.s3 import object_target
 from harness.server import Cairn
 from harness.wait import until
@@ -116,6 +117,26 @@ def test_hold_ends_in_every_case(make_store, tmp_path: Path):
         store.start()
         assert not (store.data / "backup").exists()
         expect_refusal(store.admin.delete("/storage/backup"), 404, "BACKUP_NOT_FOUND")
+
+
+def test_the_folder_of_another_hold_is_not_copied(make_store, tmp_path: Path):
+    """`backup to` copied what it found there, for example what an earlier hold or another store had left at the same path."""
+    store = make_store().start()
+    held = cli_of(store).json("backup", "begin")
+    expect(store.admin.delete("/storage/backup"), 200)
+    until(lambda: not (store.data / "backup").exists(), "the folder is removed")
+    changed = {"answered": lambda body: body.replace(own_id(store), held["id"]), "changed": lambda path: path.replace(held["id"], own_id(store))}
+    with newer_server(store, **changed) as url:
+        for arguments in (["to", "--endpoint", url, str(tmp_path / "backups")], ["--endpoint", url, "--", "touch", str(tmp_path / "ran")]):
+            refused = back_up(store, *arguments)
+            assert refused.returncode == 1 and "of another hold" in refused.stderr and "on the host of the server" in refused.stderr, refused
+            until(lambda: status(store)["state"] == "released", "the store is released")
+    assert list(tmp_path.iterdir()) == []
+
+
+def own_id(store: Cairn) -> str:
+    """The id of the last hold."""
+    return status(store)["id"]
 
 
 def test_a_backup_fails_if_somebody_else_releases_the_store(make_store, tmp_path: Path):

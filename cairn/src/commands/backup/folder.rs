@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use argh::{ArgsInfo, FromArgs};
 use cairn_api::{SignBackupManifest, SignedImportReport};
 use cairn_engine::backup::{
-    BackupError, BackupFolder, BackupSummary, Copied, HeldFolders, Pruned, copy_into, prune, restore,
-    verify_backups,
+    BackupError, BackupFolder, BackupSummary, Copied, Pruned, copy_into, prune, restore, verify_backups,
 };
 use cairn_engine::lower_priority;
 use serde_json::{Value, json};
@@ -121,15 +120,12 @@ impl To {
         hold: &Hold<'_>,
         stop: &AtomicBool,
     ) -> Result<(BackupFolder, Copied, SignedImportReport), Failure> {
-        refuse_within(Path::new(&self.folder), &hold.data_dir)?;
-        let held = HeldFolders { data_dir: hold.data_dir.clone(), backup_dir: hold.backup_dir.clone() };
-        let store_id = held
-            .store_id()
-            .map_err(|error| format!("{error}\n  run this on the host of the server, as its user"))?;
+        refuse_within(Path::new(&self.folder), &hold.held.data_dir)?;
+        let store_id = hold.store_id()?;
         let mut backups = BackupFolder::open_or_create(Path::new(&self.folder), &store_id).map_err(failed)?;
         let copied = with_progress(stop, |advance| {
             let mut loss = None;
-            let copied = copy_into(&mut backups, &held, &mut |done, expected| {
+            let copied = copy_into(&mut backups, &hold.held, &mut |done, expected| {
                 loss = loss.take().or_else(|| hold.loss());
                 loss.is_none() && advance(done, expected)
             });

@@ -7,6 +7,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup};
+use cairn_engine::backup::HeldFolders;
 use cairn_http1::encode_strict;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -31,11 +32,8 @@ const LEASE_SECONDS: u64 = 60;
 /// A store that is held. Dropping it ends the hold.
 pub(super) struct Hold<'c> {
     client: &'c Client,
-    pub(super) id: String,
-    /// The data folder on the host of the server.
-    pub(super) data_dir: PathBuf,
-    /// The folder with the copy of the metadata.
-    pub(super) backup_dir: PathBuf,
+    /// Its id, and its folders on the host of the server.
+    pub(super) held: HeldFolders,
     is_ended: bool,
     /// Why the store is not held any more.
     loss: Mutex<Option<Failure>>,
@@ -81,9 +79,11 @@ impl<'c> Hold<'c> {
         let folder = |path: &Option<String>| PathBuf::from(path.as_deref().unwrap_or_default());
         let hold = Self {
             client,
-            id: status.id.clone().unwrap_or_default(),
-            data_dir: folder(&status.data_dir),
-            backup_dir: folder(&status.backup_dir),
+            held: HeldFolders {
+                data_dir: folder(&status.data_dir),
+                backup_dir: folder(&status.backup_dir),
+                hold_id: status.id.clone().unwrap_or_default(),
+            },
             is_ended: false,
             loss: Mutex::default(),
         };
@@ -99,9 +99,28 @@ impl<'c> Hold<'c> {
         }
     }
 
+    /// The route of this hold.
+    fn path(&self) -> String {
+        format!("{PATH}?id={}", encode_strict(&self.held.hold_id))
+    }
+
     /// Asks the server, which renews the lease.
     fn status(&self) -> Result<Backup, Failure> {
-        read(&self.client.call(&Request::get(format!("{PATH}?id={}", encode_strict(&self.id))))?)
+        read(&self.client.call(&Request::get(self.path()))?)
+    }
+
+    /// Returns the id of the store, in hex.
+    ///
+    /// # Errors
+    /// If the folders cannot be read here, or are those of another hold.
+    pub(super) fn store_id(&self) -> Result<String, Failure> {
+        self.held.store_id().map_err(|error| {
+            // The folder of a hold that has ended is gone.
+            self.look().unwrap_or_else(|| {
+                let why = plain(&error.to_string());
+                format!("{why}\n  run this on the host of the server, as its user").into()
+            })
+        })
     }
 
     /// Keeps the store held while `run` copies it.
@@ -132,7 +151,7 @@ impl<'c> Hold<'c> {
         // A server that does not answer may hold the store all the same. The end shows it.
         let status = self.status().ok()?;
         match status.id.as_deref() {
-            Some(id) if id == self.id => {}
+            Some(id) if id == self.held.hold_id => {}
             Some(_) => {
                 return Some(
                     "the store was released and held again by others: what was copied is no backup".into(),
@@ -165,7 +184,7 @@ impl<'c> Hold<'c> {
     }
 
     fn request(&self) -> Request {
-        Request::delete(format!("{PATH}?id={}", encode_strict(&self.id)))
+        Request::delete(self.path())
     }
 }
 

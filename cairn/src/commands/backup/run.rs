@@ -44,10 +44,10 @@ impl Run {
         let client = self.client()?;
         let stop = stop_flag()?;
         let hold = Hold::begin(&client, self.timeout)?;
-        // The folder of a hold that has ended is gone.
-        check_readable(&hold).map_err(|failure| hold.look().unwrap_or(failure))?;
+        // A command that could not read the copy, or would read another one, is not run.
+        hold.store_id()?;
         let mut command = std::process::Command::new(program);
-        command.args(arguments).env(BACKUP_DIR, &hold.backup_dir).env(DATA_DIR, &hold.data_dir);
+        command.args(arguments).env(BACKUP_DIR, &hold.held.backup_dir).env(DATA_DIR, &hold.held.data_dir);
         let mut child =
             command.spawn().map_err(|error| format!("the command could not be started: {error}"))?;
         let ended = hold.keep_while(|| wait(&mut child, &hold, &stop));
@@ -58,19 +58,6 @@ impl Run {
         }
         if status.success() { Ok(()) } else { Err(format!("the command failed: {status}").into()) }
     }
-}
-
-/// Refuses to run a command that could not read the copy.
-fn check_readable(hold: &Hold<'_>) -> Outcome {
-    let path = hold.backup_dir.join("hold.json");
-    let advice = "run this on the host of the server, as its user";
-    let described = std::fs::read(&path)
-        .map_err(|error| format!("{} cannot be read: {error}\n  {advice}", path.display()))?;
-    let described: serde_json::Value = serde_json::from_slice(&described).unwrap_or_default();
-    if described["id"] != hold.id {
-        return Err(format!("{} is of another store\n  {advice}", path.display()).into());
-    }
-    Ok(())
 }
 
 /// Waits for the end of the command. Ends it when a signal arrives or the store is no longer held.
