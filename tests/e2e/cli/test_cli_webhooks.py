@@ -2,10 +2,11 @@
 
 import itertools
 import json
+import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,50 @@ def test_webhook_commands(cli: Cli, hooks: Cairn, receiver: Receiver, tmp_path: 
         ["listen", "--forward", "localhost:80"],
     ):
         cli.fails("webhook", *wrong, code=WRONG_USAGE)
+
+
+def on_terminal(store: Cairn, answer: str, wanted: str, *arguments: str) -> tuple[int, str]:
+    """Runs a command on a terminal, where the answer is typed. Returns its exit code, and what the terminal shows, with `wanted` in it."""
+    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
+    ours, theirs = os.openpty()
+    try:
+        os.write(ours, f"{answer}\n".encode())
+        done = subprocess.run(
+            [BINARY, *arguments, "--endpoint", store.management], env=environment, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, timeout=60,
+        )
+        os.set_blocking(ours, False)
+        shown = bytearray()
+
+        def is_shown() -> bool:
+            with suppress(BlockingIOError):
+                shown.extend(os.read(ours, 1 << 16))
+            return wanted.encode() in shown
+
+        until(is_shown, lambda: shown.decode())
+        return done.returncode, shown.decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_deleting_undelivered_events_needs_a_confirmation(cli: Cli, hooks: Cairn, receiver: Receiver):
+    """The delivery log, which alone names them, was deleted without a word."""
+    made = cli.json("webhook", "create", "--target-url", receiver.url, "--event-type", "object.created", "--prefix", "undelivered/")
+    webhook = made["subscription"]["id"]
+    receiver.close()
+    for number in range(2):
+        hooks.s3.put("photos", f"undelivered/{number}", b"1")
+    until(lambda: cli.json("webhook", "show", webhook)["health"]["pending"] == 2, "the events wait")
+    message = cli.fails("webhook", "delete", webhook)
+    assert "2 events were not delivered" in message and "2 pending, 0 lost" in message and "--yes" in message
+    code, shown = on_terminal(hooks, "no", "not confirmed", "webhook", "delete", webhook)
+    assert code == FAILED and "2 events were not delivered" in shown and "Type delete to confirm" in shown and "not confirmed" in shown
+    assert cli.json("webhook", "show", webhook)["enabled"]
+    assert on_terminal(hooks, "delete", "to confirm", "webhook", "delete", webhook)[0] == 0
+    assert "WEBHOOK_NOT_FOUND" in cli.fails("webhook", "delete", webhook)
+    other = cli.json("webhook", "create", "--target-url", receiver.url, "--event-type", "object.created", "--prefix", "undelivered/")
+    hooks.s3.put("photos", "undelivered/2", b"1")
+    assert cli.text("webhook", "delete", other["subscription"]["id"], "--yes").endswith("was deleted\n")
 
 
 def test_deliveries_are_listed_tested_and_repeated(cli: Cli, hooks: Cairn, receiver: Receiver):

@@ -4,14 +4,16 @@ mod deliveries;
 mod edit;
 mod listen;
 
-use cairn_api::{RotatedSecret, TestStep, WebhookTest};
+use cairn_api::{RotatedSecret, TestStep, WebhookHealth, WebhookTest};
 
 use crate::client::{Request, read};
 use crate::commands::macros::{command, noun, verbs};
 use crate::commands::resources::WEBHOOKS;
 use crate::failure::{Failure, Outcome};
+use crate::output::confirmation::confirm;
 use crate::output::table::{Columns, record, table, text};
-use crate::quantity::Duration;
+use crate::quantity::{Duration, were};
+use crate::terminal::plain;
 use deliveries::{Deliveries, Redeliver};
 use edit::{Create, Update};
 use listen::Listen;
@@ -36,8 +38,19 @@ verbs! {
     enable,
     /// Disable a webhook. Its pending deliveries are dropped.
     disable,
-    /// Delete a webhook with its signing secret, pending deliveries and delivery log.
-    delete,
+}
+
+command! {
+    /// Delete a webhook with its signing secret, pending deliveries and delivery log. One with events that were not delivered
+    /// needs a confirmation.
+    struct Delete("delete") {
+        /// the webhook's id
+        #[argh(positional)]
+        webhook: String,
+        /// do not ask for a confirmation
+        #[argh(switch)]
+        yes: bool,
+    }
 }
 
 command! {
@@ -92,6 +105,30 @@ impl Test {
             return Ok(());
         }
         Err(Failure::Failed(format!("the test event was not delivered to webhook {}", self.webhook)))
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        if !self.yes {
+            let webhook: cairn_api::Webhook =
+                read(&client.call(&Request::get(WEBHOOKS.path_of(&self.webhook)))?)?;
+            let WebhookHealth { pending, lost, .. } = webhook.health;
+            if pending + lost > 0 {
+                let events = were(pending + lost, "event");
+                let target = plain(&webhook.target_url);
+                confirm(
+                    &format!(
+                        "{events} not delivered to {target}: {pending} pending, {lost} lost.\n\
+                         This deletes the webhook, and the delivery log that names them."
+                    ),
+                    "delete",
+                    false,
+                )?;
+            }
+        }
+        WEBHOOKS.delete(&client, &[&self.webhook])
     }
 }
 
