@@ -123,13 +123,22 @@ impl<'c> Pages<'c> {
 
     /// Returns the next page: the whole response. `None` after the last page.
     pub(crate) fn next_page(&mut self) -> Result<Option<Value>, Failure> {
+        let client = self.client;
+        self.next_page_by(|request| client.call(request))
+    }
+
+    /// Like [`Self::next_page`], but sends the request with `call`.
+    pub(crate) fn next_page_by<E: From<Failure>>(
+        &mut self,
+        call: impl FnOnce(&Request) -> Result<Value, E>,
+    ) -> Result<Option<Value>, E> {
         let Some(position) = self.next.take() else { return Ok(None) };
         let path = with_query(&self.path, self.parameters.iter().chain(&position));
-        let body = self.client.call(&Request::get(path))?;
+        let body = call(&Request::get(path))?;
         rows(&body, self.list.member)?;
         let next = self.list.next(&body);
         if next == position && !next.is_empty() {
-            return Err("the server returned the same page twice".into());
+            return Err(Failure::from("the server returned the same page twice").into());
         }
         self.next = Some(next).filter(|next| !next.is_empty());
         Ok(Some(body))

@@ -191,8 +191,19 @@ def test_what_clients_do_here_stays(minio: Minio, here: BaseClient, importer: Im
     for key in ("changed-here", "changed-in-both"):
         here.put_object(Bucket=bucket, Key=key, Body=b"client")
     here.delete_object(Bucket=bucket, Key="deleted-here")
-    assert importer.objects("--bucket", bucket) == {"listed": 4, "replaced": 1, "kept": 1, "unchanged": 2}
-    assert importer.objects("--bucket", bucket) == {"listed": 4, "unchanged": 4}
+    assert importer.objects("--bucket", bucket, code=1) == {"listed": 4, "replaced": 1, "kept": 2, "deleted_here": 1}
+    # They are named in each run, and scripts notice.
+    again = importer.run("objects", "--bucket", bucket)
+    kept = [json.loads(line) for line in (importer.journal / "kept.jsonl").read_text().splitlines()]
+    assert kept == [{"bucket": bucket, "key": key, "version_id": "null"} for key in ("changed-here", "changed-in-both")]
+    assert again.returncode == 1 and "2 versions of the source" in again.stderr, again
+    assert all(f"{bucket}/{one['key']} version null: a client has written" in again.stderr for one in kept), again
+    assert "deleted here, stays deleted" in again.stdout and str(importer.journal / "kept.jsonl") in again.stderr, again
+    # Settings that changed at the source do not fail for them, and are not given to what is here.
+    for key in ("changed-here", "deleted-here"):
+        source.put_object_tagging(Bucket=bucket, Key=key, Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
+    assert importer.objects("--bucket", bucket, code=1) == {"listed": 4, "unchanged": 1, "kept": 2, "deleted_here": 1}
+    assert here.get_object_tagging(Bucket=bucket, Key="changed-here")["TagSet"] == []
     read = {key: here.get_object(Bucket=bucket, Key=key)["Body"].read() for key in ("changed-there", "changed-here", "changed-in-both")}
     assert read == {"changed-there": b"new", "changed-here": b"client", "changed-in-both": b"client"}
     assert {one[0] for one in versions(here, bucket)} == read.keys()
@@ -201,8 +212,18 @@ def test_what_clients_do_here_stays(minio: Minio, here: BaseClient, importer: Im
     enable(here, bucket)
     mine = here.put_object(Bucket=bucket, Key="changed-there", Body=b"client")["VersionId"]
     theirs = source.put_object(Bucket=bucket, Key="changed-there", Body=b"newer")["VersionId"]
-    assert importer.objects("--bucket", bucket)["created"] == 1
+    assert importer.objects("--bucket", bucket, code=1)["created"] == 1
     assert order(here, bucket, "changed-there") == [mine, theirs, "null"]
+
+
+def test_a_token_of_another_role_makes_nothing(minio: Minio, importer: Importer, bucket: str, target: Cairn):
+    """It created the bucket, which a storage administrator may do, and was refused afterwards."""
+    minio.boto.put_object(Bucket=bucket, Key="k", Body=b"x")
+    token = expect(target.admin.post("/management-tokens", {"name": "storage", "role": "storage_admin"}), 201)["token"]
+    refused = importer.run("objects", "--bucket", bucket, SERVICE_MANAGEMENT_TOKEN=token)
+    assert refused.returncode == 1 and "system_admin" in refused.stderr and "storage_admin" in refused.stderr, refused
+    assert target.admin.get(f"/buckets/{bucket}").status == 404
+    assert not importer.journal.exists()
 
 
 def test_what_cannot_come_is_named_and_the_rest_comes(minio: Minio, here: BaseClient, importer: Importer, bucket: str, target: Cairn):

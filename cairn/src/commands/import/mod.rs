@@ -7,6 +7,7 @@ mod changes;
 mod copy;
 mod fitting;
 mod groups;
+mod here;
 mod iam;
 mod journal;
 mod loss;

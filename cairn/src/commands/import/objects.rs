@@ -23,7 +23,7 @@ use crate::commands::signals::{nap, stop_flag};
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 use crate::output::table::labelled;
-use crate::quantity::{ByteLimit, Duration as Span, Whole, bytes_text, were};
+use crate::quantity::{ByteLimit, Duration as Span, Whole, bytes_text};
 use crate::s3::endpoint::Endpoint;
 use crate::terminal;
 
@@ -38,8 +38,9 @@ const INTERVAL: u64 = 30;
 
 command! {
     /// Copy objects from another store: every version and delete marker with its id, date, entity tag, headers, metadata, tags and
-    /// lock. It can be interrupted and repeated; what is here already is not copied again. The source is only read. The exit
-    /// code is 0 if everything arrived.
+    /// lock. It can be interrupted and repeated; what is here already is not copied again. What a client wrote or deleted here
+    /// stays so. The source is only read. The exit code is 0 if everything arrived, and nothing that a client wrote here stands
+    /// in place of a version of the source.
     struct Objects("objects") {
         /// the address of the source's S3 interface, such as https://minio:9000. SOURCE_ACCESS_KEY and SOURCE_SECRET_KEY hold
         /// a credential that may list and read
@@ -85,6 +86,7 @@ impl Objects {
             Remote::new(&Variables::SOURCE, &self.from, connections, stop_flag()?)?.with_patience(patience);
         let client = self.client()?.with_connections(connections);
         let target = Target::new(&client, &source, self.events);
+        target.check_role()?;
         let journal = Journal::open(self.journal.as_deref().unwrap_or("cairn-import"), &self.from.url())?;
         let throttle = Throttle::new(rate.unwrap_or(0));
         remove_uploads(&journal, &target)?;
@@ -104,15 +106,7 @@ impl Objects {
             let bytes = throttle.passed() - before;
             self.print(&client, &round, bytes, begun.elapsed(), &journal)?;
             if !self.follow {
-                return match get(&round.total.failed) {
-                    0 => Ok(()),
-                    failed => Err(format!(
-                        "{} not imported; {} lists all",
-                        were(failed, "version"),
-                        journal.failures_path()
-                    )
-                    .into()),
-                };
+                return round.total.outcome(&journal);
             }
             let end =
                 Instant::now() + Duration::from_secs(self.interval.map_or(INTERVAL, |span| span.seconds));
@@ -176,6 +170,7 @@ impl Objects {
             "bytes": bytes,
             "milliseconds": millis,
             "failures": journal.failures_path(),
+            "kept": journal.kept_path(),
         });
         let text = || {
             let mut rows = round.total.rows();

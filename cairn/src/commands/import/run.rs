@@ -11,12 +11,13 @@ use super::buckets::{SourceBucket, failure};
 use super::copy::{Copied, Copier, Problem};
 use super::fitting::version_loss;
 use super::groups::{Group, Groups, Settings};
+use super::here::Here;
 use super::journal::{Journal, ListReader, ListWriter, Record, State};
 use super::permits::Permits;
 use super::small::{VERSIONS_MAX, is_small};
 use super::steps::{Step, gone, steps};
 use super::tally::Tally;
-use super::target::Target;
+use super::target::{Refused, Target};
 use super::throttle::Throttle;
 use crate::commands::remote::{Entry, Remote, Trouble};
 use crate::failure::{Failure, Outcome};
@@ -128,8 +129,10 @@ impl Run<'_> {
                 // What is in the journal is compared with the list, and the rest is asked for anyway.
                 let settings = if last.is_empty() { Settings::WhileTagged } else { Settings::Always };
                 let mut groups = Groups::begin(scope, self.source, source, settings, bounds);
-                let mut writer = Writer::new(&mut list, jobs, tally, end);
-                let done = self.list(source, &mut groups, &mut last, &mut writer);
+                // What the journal does not know is asked for anyway.
+                let mut here = (!last.is_empty()).then(|| Here::begin(scope, self.target, bucket));
+                let mut writer = Writer::new(&mut list, jobs, (self.journal, bucket, tally), end);
+                let done = self.list(source, &mut groups, (&mut last, here.as_mut()), &mut writer);
                 // Also after a failure: what is done need not be done again.
                 let written = writer.drain();
                 done.and(written).map(|()| groups.is_ordered)
@@ -182,7 +185,7 @@ impl Run<'_> {
         &self,
         bucket: &SourceBucket,
         groups: &mut Groups,
-        last: &mut ListReader,
+        (last, mut here): (&mut ListReader, Option<&mut Here>),
         writer: &mut Writer<'_>,
     ) -> Outcome {
         let (tally, end) = (writer.tally, writer.end);
@@ -205,7 +208,12 @@ impl Run<'_> {
             }
             tally.listed.fetch_add(group.entries.len() as u64, Ordering::Relaxed);
             let group = self.fitting(&bucket.name, group, tally)?;
-            writer.hand(steps(group, known, self.looks))?;
+            // What is here is in the order of the bytes of keys.
+            let found = match here.as_mut().filter(|_| groups.is_ordered && !known.is_empty()) {
+                Some(here) => Some(here.of(&group.key)?),
+                None => None,
+            };
+            writer.hand(steps(group, known, found.as_deref(), self.looks))?;
         }
         while let Some(record) =
             last.next().map_err(|error| format!("the journal cannot be read: {error}"))?
@@ -253,7 +261,7 @@ impl Run<'_> {
             let copied = if job.small().is_some() { copied.next().flatten() } else { None };
             let mut lines = String::new();
             match copied {
-                Some(copied) => note_copied(copied, &mut lines, tally),
+                Some(copied) => self.note_copied(copier.bucket, copied, &mut lines, tally)?,
                 None => {
                     for step in job.steps {
                         self.target.watch.wait(self.source);
@@ -310,17 +318,21 @@ impl Run<'_> {
     ) -> Result<(), Problem> {
         match step {
             Step::Note(record) => {
-                if record.state != State::Gone {
-                    tally.count("unchanged");
-                }
                 *lines += &record.to_string();
+                tally.note(self.journal, copier.bucket, &record).map_err(Problem::Command)?;
             }
             Step::Copy(entry) => {
-                note_copied(copier.copy(&entry)?, lines, tally);
+                let copied = copier.copy(&entry)?;
+                self.note_copied(copier.bucket, copied, lines, tally).map_err(Problem::Command)?;
             }
             Step::Change(entry, settings, record) => {
                 // The old record stays if this fails, so that the next run tries again.
                 let changed = self.target.change(copier.bucket, &entry, &settings);
+                if let Err(Refused::Version { code, .. }) = &changed
+                    && let Some(state) = state_of_refused(code)
+                {
+                    return self.made(copier, Step::Note(Record { state, ..record }), lines, tally);
+                }
                 let settings = if changed.is_ok() { settings.fingerprint() } else { record.settings.clone() };
                 *lines += &Record { settings, ..record }.to_string();
                 tally.count(&changed?);
@@ -356,9 +368,22 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Counts a version that was copied, and adds its line of the journal.
+    fn note_copied(&self, bucket: &str, copied: Copied, lines: &mut String, tally: &Tally) -> Outcome {
+        *lines += &copied.record.to_string();
+        if copied.record.state == State::Kept {
+            return tally.note(self.journal, bucket, &copied.record);
+        }
+        tally.count(&copied.outcome);
+        tally.opaque_etags.fetch_add(u64::from(copied.is_opaque), Ordering::Relaxed);
+        tally.lacking_checksums.fetch_add(u64::from(copied.lacks_checksum), Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Deletes a version here, unless a client has written another one in its place. Returns whether it was deleted.
     fn delete(&self, bucket: &str, record: &Record) -> Result<bool, Problem> {
-        let Some(here) = self.target.version(bucket, &record.key, &record.id)? else { return Ok(false) };
+        let here = self.target.version(bucket, &record.key, &record.id)?;
+        let Some(here) = here.filter(|here| here.imported) else { return Ok(false) };
         let modified = cairn_http1::parse_rfc3339_millis(&here.last_modified).unwrap_or_default();
         let etag = here.etag.as_deref().unwrap_or_default();
         if super::journal::version_fingerprint(etag, here.size, modified) != record.version {
@@ -373,7 +398,8 @@ impl Run<'_> {
         let bucket = source.name.as_str();
         let (mut last, mut list) = self.journal.begin(bucket, born)?;
         self.with_workers(source, tally, |jobs, end| {
-            let mut writer = Writer { counts: false, ..Writer::new(&mut list, jobs, tally, end) };
+            let places = (self.journal, bucket, tally);
+            let mut writer = Writer { counts: false, ..Writer::new(&mut list, jobs, places, end) };
             let mut each = || -> Outcome {
                 while let Some(record) =
                     last.next().map_err(|error| format!("the journal cannot be read: {error}"))?
@@ -404,18 +430,21 @@ fn take_jobs(waiting: &Mutex<Receiver<Job>>) -> Vec<Job> {
     jobs
 }
 
-/// Counts a version that was copied, and adds its line of the journal.
-fn note_copied(copied: Copied, lines: &mut String, tally: &Tally) {
-    tally.count(&copied.outcome);
-    tally.opaque_etags.fetch_add(u64::from(copied.is_opaque), Ordering::Relaxed);
-    tally.lacking_checksums.fetch_add(u64::from(copied.lacks_checksum), Ordering::Relaxed);
-    *lines += &copied.record.to_string();
+/// Returns what a refused change of tags and lock says of the version; `None` if it is a failure.
+fn state_of_refused(code: &str) -> Option<State> {
+    match code {
+        "IMPORT_CONFLICT" => Some(State::Kept),
+        "OBJECT_NOT_FOUND" | "VERSION_NOT_FOUND" => Some(State::Deleted),
+        _ => None,
+    }
 }
 
 /// Gives keys to workers, and writes batches of them to the journal, in order.
 struct Writer<'l> {
     list: &'l mut ListWriter,
     jobs: SyncSender<Job>,
+    journal: &'l Journal,
+    bucket: &'l str,
     tally: &'l Tally,
     end: &'l End,
     /// Batches that are not written, the oldest first.
@@ -428,10 +457,17 @@ struct Writer<'l> {
 }
 
 impl<'l> Writer<'l> {
-    fn new(list: &'l mut ListWriter, jobs: SyncSender<Job>, tally: &'l Tally, end: &'l End) -> Self {
+    fn new(
+        list: &'l mut ListWriter,
+        jobs: SyncSender<Job>,
+        (journal, bucket, tally): (&'l Journal, &'l str, &'l Tally),
+        end: &'l End,
+    ) -> Self {
         Self {
             list,
             jobs,
+            journal,
+            bucket,
             tally,
             end,
             batches: VecDeque::new(),
@@ -448,8 +484,8 @@ impl<'l> Writer<'l> {
             let mut lines = String::new();
             for step in steps {
                 if let Step::Note(record) = step {
-                    if self.counts && record.state != State::Gone {
-                        self.tally.count("unchanged");
+                    if self.counts {
+                        self.tally.note(self.journal, self.bucket, &record)?;
                     }
                     lines += &record.to_string();
                 }

@@ -1,5 +1,7 @@
 //! What is to be done for the versions of a key: the source's list beside the journal.
 
+use cairn_api::ObjectVersion;
+
 use super::groups::Group;
 use super::journal::{Record, State};
 use crate::commands::remote::{Entry, Settings};
@@ -7,7 +9,7 @@ use crate::commands::remote::{Entry, Settings};
 /// One step. The steps of a key are in the order of its history, oldest first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing: the version is here, or it is gone.
+    /// Nothing: the version is here, or it is gone, or what a client did here stays.
     Note(Record),
     /// Copies a version.
     Copy(Entry),
@@ -19,18 +21,23 @@ pub(super) enum Step {
     Delete(Record),
 }
 
-/// Returns the steps of a key. `looks` is whether tags and locks that are not listed are asked for.
-pub(super) fn steps(group: Group, mut known: Vec<Record>, looks: bool) -> Vec<Step> {
+/// Returns the steps of a key. `here` are its versions here, if that is known. `looks` is whether tags and locks that are not
+/// listed are asked for.
+pub(super) fn steps(
+    group: Group,
+    mut known: Vec<Record>,
+    here: Option<&[ObjectVersion]>,
+    looks: bool,
+) -> Vec<Step> {
     let mut steps = Vec::with_capacity(group.entries.len());
     for entry in group.entries.into_iter().rev() {
         let place = known.iter().position(|record| record.id == entry.id());
-        let record = place.map(|place| known.swap_remove(place));
+        let record = place.map(|place| known.swap_remove(place)).map(|record| standing(record, here));
         steps.push(match (record, &entry.settings) {
             (Some(record), _) if !record.is_of(&entry) => Step::Copy(entry),
             (None, _) => Step::Copy(entry),
-            (Some(record), _) if record.state == State::Kept || entry.is_marker => Step::Note(record),
+            (Some(record), _) if record.state != State::Imported || entry.is_marker => Step::Note(record),
             (Some(record), Some(settings)) => {
-                let record = Record { state: State::Imported, ..record };
                 if settings.fingerprint() == record.settings {
                     Step::Note(record)
                 } else {
@@ -38,7 +45,7 @@ pub(super) fn steps(group: Group, mut known: Vec<Record>, looks: bool) -> Vec<St
                 }
             }
             (Some(record), None) if looks => Step::Look(entry, record),
-            (Some(record), None) => Step::Note(Record { state: State::Imported, ..record }),
+            (Some(record), None) => Step::Note(record),
         });
     }
     // What is left is at the source no more.
@@ -46,10 +53,21 @@ pub(super) fn steps(group: Group, mut known: Vec<Record>, looks: bool) -> Vec<St
     steps
 }
 
+/// Returns the record of a version that the source lists, with what is here under its id now.
+fn standing(record: Record, here: Option<&[ObjectVersion]>) -> Record {
+    let state = match here.map(|here| here.iter().find(|one| *one.version_id == *record.id)) {
+        None if record.state == State::Gone => State::Imported,
+        None => record.state,
+        Some(None) => State::Deleted,
+        Some(Some(one)) if one.imported => State::Imported,
+        Some(Some(_)) => State::Kept,
+    };
+    Record { state, ..record }
+}
+
 /// Returns the step for a version that the source does not list any more.
 pub(super) fn gone(record: Record) -> Step {
-    let state = if record.state == State::Imported { State::Gone } else { record.state };
-    Step::Note(Record { state, ..record })
+    Step::Note(Record { state: State::Gone, ..record })
 }
 
 #[cfg(test)]
@@ -94,7 +112,8 @@ mod tests {
             entry("null", "other", Some(plain.clone())),
             entry("same", "e", Some(plain.clone())),
         ];
-        let found = steps(Group { key: "k".to_owned(), entries: entries.clone() }, records.clone(), false);
+        let group = Group { key: "k".to_owned(), entries: entries.clone() };
+        let found = steps(group, records.clone(), None, false);
         let [new, kept, changed, null, _] = entries.try_into().expect("five");
         assert_eq!(
             found,
@@ -115,9 +134,38 @@ mod tests {
         let record = Record::of(&entry("1", "e", None), "s".to_owned(), State::Imported);
         let group = || Group { key: "k".to_owned(), entries: vec![entry("1", "e", None)] };
         assert_eq!(
-            steps(group(), vec![record.clone()], true),
+            steps(group(), vec![record.clone()], None, true),
             [Step::Look(entry("1", "e", None), record.clone())]
         );
-        assert_eq!(steps(group(), vec![record.clone()], false), [Step::Note(record)]);
+        assert_eq!(steps(group(), vec![record.clone()], None, false), [Step::Note(record)]);
+    }
+
+    fn version(id: &str, imported: bool) -> ObjectVersion {
+        serde_json::from_value(serde_json::json!({
+            "key": "k", "version_id": id, "is_latest": true, "is_delete_marker": false, "size": 1, "etag": "e",
+            "last_modified": "2026-01-01T00:00:00.000Z", "legal_hold": false, "imported": imported,
+        }))
+        .expect("a version")
+    }
+
+    #[test]
+    fn what_clients_did_here_stays() {
+        let record =
+            Record::of(&entry("null", "e", None), Settings::default().fingerprint(), State::Imported);
+        let states = [State::Imported, State::Kept, State::Deleted, State::Gone];
+        for record in states.map(|state| Record { state, ..record.clone() }) {
+            let noted = |here: &[ObjectVersion]| {
+                let entries = vec![entry("null", "e", Some(tagged("1")))];
+                let group = Group { key: "k".to_owned(), entries };
+                steps(group, vec![record.clone()], Some(here), true)
+            };
+            let with = |state| [Step::Note(Record { state, ..record.clone() })];
+            assert_eq!(noted(&[]), with(State::Deleted));
+            assert_eq!(noted(&[version("other", true)]), with(State::Deleted));
+            assert_eq!(noted(&[version("null", false)]), with(State::Kept));
+            assert!(
+                matches!(&*noted(&[version("null", true)]), [Step::Change(_, _, changed)] if changed.state == State::Imported)
+            );
+        }
     }
 }

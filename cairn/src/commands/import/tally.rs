@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::journal::Journal;
-use crate::failure::Failure;
+use super::journal::{Journal, Record, State};
+use crate::failure::{Failure, Outcome};
 use crate::output::print_error;
+use crate::quantity::{counted, were};
 use crate::terminal::{json_line, plain};
 
-/// Most failures that are shown. All of them are in the journal.
+/// Most failures that are shown, and most versions that were kept here. All of them are in the journal.
 const SHOWN_MAX: u64 = 20;
 
 /// Counts of one bucket, or of all.
@@ -21,7 +22,10 @@ pub(super) struct Tally {
     pub(super) replaced: AtomicU64,
     pub(super) changed: AtomicU64,
     pub(super) unchanged: AtomicU64,
+    /// Versions of the source in whose place a client has written others here.
     pub(super) kept: AtomicU64,
+    /// Versions that were imported and then deleted here.
+    pub(super) deleted_here: AtomicU64,
     pub(super) deleted: AtomicU64,
     /// Versions that went away at the source while they were to be copied.
     pub(super) vanished: AtomicU64,
@@ -32,7 +36,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn all(&self) -> [(&'static str, &AtomicU64); 11] {
+    fn all(&self) -> [(&'static str, &AtomicU64); 12] {
         [
             ("listed", &self.listed),
             ("created", &self.created),
@@ -40,6 +44,7 @@ impl Tally {
             ("changed", &self.changed),
             ("unchanged", &self.unchanged),
             ("kept", &self.kept),
+            ("deleted_here", &self.deleted_here),
             ("deleted", &self.deleted),
             ("vanished", &self.vanished),
             ("opaque_etags", &self.opaque_etags),
@@ -48,16 +53,51 @@ impl Tally {
         ]
     }
 
-    /// Counts an outcome of the server.
+    /// Counts an outcome of the server other than `kept`.
     pub(super) fn count(&self, outcome: &str) {
         let found = match outcome {
             "created" => &self.created,
             "replaced" => &self.replaced,
             "changed" => &self.changed,
-            "kept" => &self.kept,
             _ => &self.unchanged,
         };
         found.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a version to which nothing was done. One that a client has written another version for is listed.
+    pub(super) fn note(&self, journal: &Journal, bucket: &str, record: &Record) -> Outcome {
+        match record.state {
+            State::Imported => self.count("unchanged"),
+            State::Kept => return self.keep(journal, (bucket, &record.key, &record.id)),
+            State::Deleted => drop(self.deleted_here.fetch_add(1, Ordering::Relaxed)),
+            State::Gone => {}
+        }
+        Ok(())
+    }
+
+    fn keep(&self, journal: &Journal, at: (&str, &str, &str)) -> Outcome {
+        let count = self.kept.fetch_add(1, Ordering::Relaxed) + 1;
+        let (bucket, key, id) = at;
+        journal.add_kept(&json_line(&json!({"bucket": bucket, "key": key, "version_id": id})))?;
+        show(count, at, "a client has written another version here, which stays");
+        Ok(())
+    }
+
+    /// Returns the end of a run with these counts.
+    pub(super) fn outcome(&self, journal: &Journal) -> Outcome {
+        let mut wrong = Vec::new();
+        if get(&self.failed) > 0 {
+            let failed = were(get(&self.failed), "version");
+            wrong.push(format!("{failed} not imported; {} lists all", journal.failures_path()));
+        }
+        if get(&self.kept) > 0 {
+            wrong.push(format!(
+                "clients have written other versions here in place of {} of the source, and theirs stay; {} lists all",
+                counted(get(&self.kept), "version"),
+                journal.kept_path()
+            ));
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
     }
 
     /// Returns how many versions were copied.
@@ -73,6 +113,7 @@ impl Tally {
             &self.changed,
             &self.unchanged,
             &self.kept,
+            &self.deleted_here,
             &self.vanished,
             &self.failed,
         ]
@@ -101,25 +142,36 @@ impl Tally {
         let shown =
             |(name, count): &(&str, &AtomicU64)| *name == "created" || *name == "failed" || get(count) > 0;
         let found = self.all().into_iter().filter(shown);
-        found.map(|(name, count)| (name.replace('_', " "), get(count).to_string())).collect()
+        let label = |name: &str| match name {
+            "kept" => "written by clients here, kept".to_owned(),
+            "deleted_here" => "deleted here, stays deleted".to_owned(),
+            name => name.replace('_', " "),
+        };
+        found.map(|(name, count)| (label(name), get(count).to_string())).collect()
     }
 
     /// Notes a failure: counts it, writes it to the journal, and shows it if it is one of the first.
     pub(super) fn fail(
         &self,
         journal: &Journal,
-        (bucket, key, id): (&str, &str, &str),
+        at: (&str, &str, &str),
         reason: &str,
     ) -> Result<(), Failure> {
+        let (bucket, key, id) = at;
         let count = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
         journal.add_failure(&json_line(
             &json!({"bucket": bucket, "key": key, "version_id": id, "reason": reason}),
         ))?;
-        if count <= SHOWN_MAX {
-            print_error(&plain(&format!("cairn: {}: {reason}", place(bucket, key, id))));
-            print_error("\n");
-        }
+        show(count, at, reason);
         Ok(())
+    }
+}
+
+/// Says what became of a version, if it is one of the first.
+fn show(count: u64, (bucket, key, id): (&str, &str, &str), what: &str) {
+    if count <= SHOWN_MAX {
+        print_error(&plain(&format!("cairn: {}: {what}", place(bucket, key, id))));
+        print_error("\n");
     }
 }
 

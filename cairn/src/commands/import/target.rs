@@ -13,10 +13,12 @@ use super::watch::Watch;
 use crate::client::pages::{Pages, VERSIONS};
 use crate::client::{Client, Query, Request, Response, read, with_query};
 use crate::commands::remote::{Entry, Lock, Remote, Settings};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 
 /// How often a request is sent that fails for a reason that may pass: the time of a restart.
 const ATTEMPTS: u32 = 8;
+/// The role that may import.
+const IMPORTING_ROLE: &str = "system_admin";
 
 /// Why a version was not imported.
 #[derive(Debug)]
@@ -30,6 +32,15 @@ pub(super) enum Refused {
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Self {
         Self::Command(failure)
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Version { code, message } => Self::Failed(format!("{code}: {message}")),
+            Refused::Command(failure) => failure,
+        }
     }
 }
 
@@ -178,6 +189,19 @@ impl<'a> Target<'a> {
         let id = begun["import_id"].as_str().ok_or("the response contains no import_id")?;
         runs.insert(bucket.to_owned(), id.to_owned());
         Ok(id.to_owned())
+    }
+
+    /// Refuses a token that may not import, before anything is made with it.
+    pub(super) fn check_role(&self) -> Outcome {
+        let own = self.call(&Request::get("/api/v1/auth/session"))?;
+        match own["role"].as_str() {
+            Some(role) if role != IMPORTING_ROLE => Err(format!(
+                "an import needs a token with the role {IMPORTING_ROLE}, and this one has {}\n  `cairn token create` makes one",
+                crate::terminal::plain(role)
+            )
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Makes sure that the bucket exists and can take what the source has. Returns when it was created.

@@ -15,12 +15,16 @@ const HEADER: &str = "cairn-import 1";
 const LAST: &str = "list";
 const NEW: &str = "new";
 const JOINED: &str = "joined";
+/// The files of versions that could not be imported, and of those in whose place a client has written others.
+const FAILURES: &str = "failures.jsonl";
+const KEPT: &str = "kept.jsonl";
 
 /// A journal, which one command at a time may use.
 pub(crate) struct Journal {
     folder: PathBuf,
     source: String,
     failures: Mutex<BufWriter<File>>,
+    kept: Mutex<BufWriter<File>>,
     /// Uploads that are not complete.
     uploads: Mutex<File>,
     /// Held while the command runs.
@@ -53,13 +57,16 @@ impl Journal {
             }
             Err(error) => return Err(failed(error)),
         }
-        let failures = File::create(folder.join("failures.jsonl")).map_err(failed)?;
+        let listed =
+            |name| File::create(folder.join(name)).map(BufWriter::new).map(Mutex::new).map_err(failed);
+        let (failures, kept) = (listed(FAILURES)?, listed(KEPT)?);
         let uploads =
             OpenOptions::new().create(true).append(true).open(folder.join("uploads")).map_err(failed)?;
         Ok(Self {
             folder: folder.to_owned(),
             source: source.to_owned(),
-            failures: Mutex::new(BufWriter::new(failures)),
+            failures,
+            kept,
             uploads: Mutex::new(uploads),
             _lock: lock,
         })
@@ -67,12 +74,26 @@ impl Journal {
 
     /// Returns the file in which failures are listed.
     pub(crate) fn failures_path(&self) -> String {
-        self.folder.join("failures.jsonl").display().to_string()
+        self.folder.join(FAILURES).display().to_string()
+    }
+
+    /// Returns the file in which versions of the source are listed that are not here, because a client has written others.
+    pub(crate) fn kept_path(&self) -> String {
+        self.folder.join(KEPT).display().to_string()
     }
 
     /// Adds a failure to the list.
     pub(crate) fn add_failure(&self, line: &str) -> Result<(), Failure> {
-        let mut file = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        self.add_line(&self.failures, line)
+    }
+
+    /// Adds a version that is not here, because a client has written another one.
+    pub(crate) fn add_kept(&self, line: &str) -> Result<(), Failure> {
+        self.add_line(&self.kept, line)
+    }
+
+    fn add_line(&self, file: &Mutex<BufWriter<File>>, line: &str) -> Result<(), Failure> {
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(line.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| failed(&self.folder, &error))

@@ -13,6 +13,8 @@ pub(crate) enum State {
     Imported,
     /// A client has written the null version of the key here, which stays.
     Kept,
+    /// It was imported, and deleted here, where it stays deleted.
+    Deleted,
     /// It was imported, and is not at the source any more.
     Gone,
 }
@@ -59,6 +61,7 @@ impl Record {
         let state = match state? {
             "imported" => State::Imported,
             "kept" => State::Kept,
+            "deleted" => State::Deleted,
             "gone" => State::Gone,
             _ => return None,
         };
@@ -72,6 +75,7 @@ impl fmt::Display for Record {
         let state = match self.state {
             State::Imported => "imported",
             State::Kept => "kept",
+            State::Deleted => "deleted",
             State::Gone => "gone",
         };
         let Self { key, id, version, settings, .. } = self;

@@ -12,10 +12,10 @@ use cairn_http1::{encode_path, encode_strict};
 use super::difference::{Difference, Subject};
 use super::report::Report;
 use crate::client::Request;
-use crate::client::pages::{Pages, VERSIONS};
 use crate::commands::import::buckets::{SourceBucket, failure};
 use crate::commands::import::copy::{Copier, Problem};
 use crate::commands::import::groups::{Group, Groups, Settings};
+use crate::commands::import::here::Here;
 use crate::commands::import::target::bucket_path;
 use crate::commands::remote::{Entry, Remote, Trouble, VersionRef, fingerprint};
 use crate::failure::{Failure, Outcome};
@@ -74,47 +74,6 @@ struct Pair {
     here: Vec<ObjectVersion>,
 }
 
-/// The versions of a bucket here, key by key.
-struct Here<'c> {
-    pages: Pages<'c>,
-    entries: std::vec::IntoIter<ObjectVersion>,
-    ahead: Option<ObjectVersion>,
-}
-
-impl Here<'_> {
-    fn fill(&mut self) -> Outcome {
-        while self.ahead.is_none() {
-            self.ahead = self.entries.next();
-            if self.ahead.is_some() {
-                break;
-            }
-            match self.pages.next_entries()? {
-                None => break,
-                Some(entries) => self.entries = entries.into_iter(),
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the key of the next versions.
-    fn key(&mut self) -> Result<Option<&str>, Failure> {
-        self.fill()?;
-        Ok(self.ahead.as_ref().map(|next| &*next.key))
-    }
-
-    /// Returns all versions of the next key.
-    fn next(&mut self) -> Result<Vec<ObjectVersion>, Failure> {
-        let mut versions: Vec<ObjectVersion> = Vec::new();
-        loop {
-            self.fill()?;
-            match self.ahead.take_if(|next| versions.first().is_none_or(|first| first.key == next.key)) {
-                None => return Ok(versions),
-                Some(next) => versions.push(next),
-            }
-        }
-    }
-}
-
 impl Comparison<'_> {
     fn bucket(&self) -> &str {
         self.copier.bucket
@@ -131,8 +90,7 @@ impl Comparison<'_> {
                 scope.spawn(|| self.work(&waiting, &end));
             }
             let mut groups = Groups::begin(scope, self.source, self.there, Settings::WhileTagged, Vec::new());
-            let pages = Pages::of_bucket(self.copier.target.client, VERSIONS, self.bucket(), "", None);
-            let mut here = Here { pages, entries: Vec::new().into_iter(), ahead: None };
+            let mut here = Here::begin(scope, self.copier.target, self.bucket());
             // The channel closes at the end of this block.
             let jobs = jobs;
             let send = |pair: Pair| {
