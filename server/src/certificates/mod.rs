@@ -66,36 +66,48 @@ struct State {
 /// Identifies the content of both files: device, inode, size, modification time and status change time of each.
 type Stamp = [Option<(u64, u64, u64, i64, i64, i64, i64)>; 2];
 
-/// Checks that all certificates can be used.
-///
-/// # Errors
-/// [`CertificateError`].
-pub(crate) fn check(settings: &TlsSettings) -> Result<(), CertificateError> {
-    configured(settings).try_for_each(|(_, files)| load_pair(files).map(drop))
+/// The certificates of all listeners that speak TLS, as they were read from their files.
+pub(crate) struct CertificatesRead(Vec<CertificateRead>);
+
+struct CertificateRead {
+    plane: Plane,
+    files: PairFiles,
+    /// Identifies the files just before.
+    read: Stamp,
+    loaded: Loaded,
 }
 
-/// Returns the files of each plane that speaks TLS.
-fn configured(settings: &TlsSettings) -> impl Iterator<Item = (Plane, &PairFiles)> {
-    let planes = [
-        (Plane::Data, &settings.s3),
-        (Plane::Management, &settings.api),
-        (Plane::Console, &settings.console),
-    ];
-    planes.into_iter().filter_map(|(plane, files)| Some((plane, files.as_ref()?)))
+impl CertificatesRead {
+    /// Reads all certificates.
+    ///
+    /// # Errors
+    /// [`CertificateError`] if one cannot be used.
+    pub(crate) fn of(settings: &TlsSettings) -> Result<Self, CertificateError> {
+        let planes = [
+            (Plane::Data, &settings.s3),
+            (Plane::Management, &settings.api),
+            (Plane::Console, &settings.console),
+        ];
+        let configured = planes.into_iter().filter_map(|(plane, files)| Some((plane, files.clone()?)));
+        let read = configured.map(|(plane, files)| {
+            Ok(CertificateRead { plane, read: stamp(&files), loaded: load(&files)?, files })
+        });
+        read.collect::<Result<_, _>>().map(Self)
+    }
 }
 
 impl Certificates {
-    /// Loads the certificates of all TLS listeners, and starts the handshake threads and the thread that watches the files.
+    /// Starts the handshake threads of all TLS listeners and the thread that watches the files, which have been read.
     ///
     /// # Errors
     /// [`CertificateError`] if a certificate cannot be used or a thread cannot be started.
-    pub(crate) fn load(settings: &TlsSettings, executors: usize) -> Result<Self, CertificateError> {
+    pub(crate) fn start(read: CertificatesRead, executors: usize) -> Result<Self, CertificateError> {
         let mut presented = Vec::new();
-        for (plane, files) in configured(settings) {
+        for read in read.0 {
             // Each plane has its own threads: load on one plane's port must not block operators on the other.
             let threads = HandshakeThreads::start(executors.div_ceil(EXECUTORS_PER_THREAD))
                 .map_err(CertificateError::Threads)?;
-            presented.push(Presented::load(plane, files, &threads)?);
+            presented.push(Presented::of(read, &threads)?);
         }
         if presented.is_empty() {
             return Ok(Self::default());
@@ -165,9 +177,8 @@ fn watch(presented: &Arc<Vec<Presented>>) -> io::Result<Sender<SyncSender<()>>> 
 }
 
 impl Presented {
-    fn load(plane: Plane, files: &PairFiles, threads: &HandshakeThreads) -> Result<Self, CertificateError> {
-        let read = stamp(files);
-        let Loaded { chain, pair } = load(files)?;
+    fn of(read: CertificateRead, threads: &HandshakeThreads) -> Result<Self, CertificateError> {
+        let CertificateRead { plane, files, read, loaded: Loaded { chain, pair } } = read;
         let tls = Tls::new(&pair, threads).map_err(|error| CertificateError::Library(error.to_string()))?;
         warn_of_exposed_key(&files.key);
         let not_after = warn_of_validity(plane, &pair);
@@ -175,7 +186,7 @@ impl Presented {
         tracing::info!(
             target: "service", plane = plane.name(), certificate = %files.certificate.display(), "TLS is on"
         );
-        Ok(Self { plane, files: files.clone(), tls, state: Mutex::new(state) })
+        Ok(Self { plane, files, tls, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -121,7 +121,11 @@ fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use cairn_observe::Plane;
+
     use super::*;
+    use crate::certificates::{Certificates, CertificatesRead};
+    use crate::config::TlsSettings;
 
     fn text(path: &Path) -> String {
         std::fs::read_to_string(path).unwrap()
@@ -151,5 +155,23 @@ mod tests {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         assert!(is_good(&found, now + LIFETIME - LEFT_MIN - DAY));
         assert!(!is_good(&found, now + LIFETIME - LEFT_MIN + DAY));
+    }
+
+    /// The files of a start were read once to check them, and again to present them: a pair that was replaced in between was
+    /// not the one that had been checked.
+    #[test]
+    fn a_start_reads_certificates_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ensure(folder.path()).unwrap().pair;
+        let settings =
+            TlsSettings { s3: Some(files.clone()), api: Some(files.clone()), ..TlsSettings::default() };
+        let read = CertificatesRead::of(&settings).unwrap();
+        for file in [&files.certificate, &files.key] {
+            std::fs::remove_file(file).unwrap();
+        }
+        assert!(CertificatesRead::of(&settings).is_err());
+        let presented = Certificates::start(read, 1).unwrap();
+        assert!(presented.of(Plane::Data).is_some() && presented.of(Plane::Management).is_some());
+        assert!(presented.of(Plane::Console).is_none());
     }
 }

@@ -8,7 +8,7 @@ use cairn_sharing::{ListenerUrl, ListenerUrls};
 
 use super::plan::Plan;
 use crate::addresses::Addresses;
-use crate::certificates::Certificates;
+use crate::certificates::{Certificates, CertificatesRead};
 use crate::config::{Settings, keys};
 use crate::error::ServeError;
 use crate::host::port::{self, PortError};
@@ -74,11 +74,10 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Loads the certificates and binds every port.
-    pub(super) fn open(plan: &Plan) -> Result<Self, ServeError> {
+    /// Binds every port.
+    pub(super) fn open(plan: &Plan, certificates: CertificatesRead) -> Result<Self, ServeError> {
         let (settings, executors) = (&plan.settings, plan.budget.executors);
-        let certificates =
-            Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
+        let certificates = Certificates::start(certificates, executors).map_err(ServeError::Certificate)?;
         let listeners = bind(settings, executors, &certificates)?;
         let addresses = listeners.first().map(Listeners::addresses);
         let addresses = addresses.ok_or(ServeError::Host(cairn_net::StartError::NoExecutors))?;

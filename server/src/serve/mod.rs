@@ -33,7 +33,7 @@ use cairn_observe::{install_panic_hook, start_logging};
 
 use crate::addresses::Addresses;
 use crate::budget::{self, Budget};
-use crate::certificates;
+use crate::certificates::CertificatesRead;
 use crate::config::{Environment, Settings, keys};
 use crate::dev::banner;
 use crate::error::ServeError;
@@ -114,21 +114,22 @@ fn serve_supervised(
 ) -> Result<(), ServeError> {
     cairn_net::check_host()?;
     // Before a new store is made: its creation would be for nothing.
-    certificates::check(&settings.server.tls).map_err(ServeError::Certificate)?;
+    let certificates = CertificatesRead::of(&settings.server.tls).map_err(ServeError::Certificate)?;
     manager.status("Opening the store");
     let opened = budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget)?)));
     let (budget, store) = match opened {
         Err(ServeError::Store(why @ (OpenError::FormatTooNew { .. } | OpenError::FormatTooOld { .. }))) => {
-            return unavailable::serve(&settings, &why, manager, watchdog);
+            return unavailable::serve(&settings, &why, certificates, manager, watchdog);
         }
         opened => opened?,
     };
     let shutdown = Shutdown::new(budget.executors);
     let plan = Plan { settings, budget, mode, watchdog, shutdown };
     let mut closers = Closers::default();
-    let served = Subsystems::open(&plan, store, &mut closers).and_then(|(subsystems, ports)| {
-        serve_subsystems(&plan, subsystems, ports, &mut closers, manager, on_ready)
-    });
+    let served =
+        Subsystems::open(&plan, store, certificates, &mut closers).and_then(|(subsystems, ports)| {
+            serve_subsystems(&plan, subsystems, ports, &mut closers, manager, on_ready)
+        });
     closers.close(&served);
     match &served {
         Ok(()) => tracing::info!(target: "service", "stopped"),

@@ -11,6 +11,7 @@ use cairn_webhooks::Webhooks;
 use super::listeners::Ports;
 use super::plan::Plan;
 use super::{audit, directory, sharing, webhooks};
+use crate::certificates::CertificatesRead;
 use crate::error::ServeError;
 
 /// Everything that is stored, for all executors.
@@ -33,6 +34,7 @@ impl Subsystems {
     pub(super) fn open(
         plan: &Plan,
         store: Arc<Store>,
+        certificates: CertificatesRead,
         closers: &mut Closers,
     ) -> Result<(Self, Ports), ServeError> {
         let settings = &plan.settings;
@@ -47,7 +49,7 @@ impl Subsystems {
         closers.add(&audit, audit::close);
         let directory = directory::open(settings, &store)?;
         closers.add(&directory, |directory, _| directory.close());
-        let ports = Ports::open(plan)?;
+        let ports = Ports::open(plan, certificates)?;
         let webhooks = webhooks::open(settings, &store, ports.addresses.all().collect())?;
         let drain = plan.shutdown.data.clone();
         closers.add(&webhooks, move |webhooks, _| webhooks.close(drain.time_left().unwrap_or_default()));

@@ -21,7 +21,7 @@ use super::no_shares::NoShares;
 use super::planes;
 use super::shutdown::Shutdown;
 use super::signals;
-use crate::certificates::Certificates;
+use crate::certificates::{Certificates, CertificatesRead};
 use crate::config::Settings;
 use crate::error::ServeError;
 use crate::host::open_files;
@@ -55,12 +55,12 @@ impl Readiness for Closed {
 pub(crate) fn serve(
     settings: &Arc<Settings>,
     why: &OpenError,
+    certificates: CertificatesRead,
     manager: &ServiceManager,
     watchdog: Option<Duration>,
 ) -> Result<(), ServeError> {
     let reason = why.to_string();
-    let certificates =
-        Certificates::load(&settings.server.tls, EXECUTORS).map_err(ServeError::Certificate)?;
+    let certificates = Certificates::start(certificates, EXECUTORS).map_err(ServeError::Certificate)?;
     let listeners = listeners::bind(settings, EXECUTORS, &certificates)?;
     let shutdown = Shutdown::new(EXECUTORS);
     let grace = settings.server.shutdown_grace_period;
