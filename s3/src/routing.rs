@@ -92,7 +92,7 @@ fn operation(
             None if find(&named).is_some() => Route::Conflicting(subresources),
             None => {
                 let resource_type = subresources.join(",").trim_end_matches("Id").to_ascii_uppercase();
-                method_not_allowed(table, resource_type, |row| row.resource == resource && named(row))
+                method_not_allowed(table, resource, resource_type, named)
             }
         };
     }
@@ -107,8 +107,11 @@ fn operation(
         Some(row) => Route::Operation(row),
         None => {
             let resource_type = resource.kind().to_owned();
-            let is_plain = |row: &Operation| row.resource == resource && row.selector == Selector::Plain;
-            method_not_allowed(table, resource_type, is_plain)
+            // Also those that a value or a header selects: the mode `strict` lists objects with `list-type=2` only.
+            let is_its_own = |row: &Operation| {
+                matches!(row.selector, Selector::Plain | Selector::QueryValue(..) | Selector::Header(_))
+            };
+            method_not_allowed(table, resource, resource_type, is_its_own)
         }
     }
 }
@@ -144,9 +147,16 @@ fn of_other_resource(
     })
 }
 
-fn method_not_allowed(table: &[Operation], resource_type: String, has: impl Fn(&Operation) -> bool) -> Route {
+/// Refuses a method of a resource, or of the subresources that `has` selects. A preflight may ask about any of them.
+fn method_not_allowed(
+    table: &[Operation],
+    resource: Resource,
+    resource_type: String,
+    has: impl Fn(&Operation) -> bool,
+) -> Route {
     let mut allow: Vec<&str> = Vec::new();
-    for row in table.iter().filter(|row| row.is_implemented() && has(row)) {
+    let is_served = |row: &&Operation| row.is_implemented() && row.resource == resource;
+    for row in table.iter().filter(is_served).filter(|row| has(row) || row.method == Method::OPTIONS) {
         if !allow.contains(&row.method.as_str()) {
             allow.push(row.method.as_str());
         }
@@ -361,6 +371,45 @@ mod tests {
             assert_eq!(status(&method, Object, "partNumber=1&uploadId=u"), Some(400), "{method}");
         }
         assert_eq!(handler(&Method::GET, Object, "partNumber=1&uploadId=u"), Some(Handler::ListParts));
+    }
+
+    /// In the mode `strict`, the methods of a bucket lacked GET, and those of subresources lacked OPTIONS.
+    #[test]
+    fn a_refused_method_is_answered_with_those_that_are_served() {
+        let methods: Vec<Method> = METHODS.iter().cloned().chain([Method::OPTIONS]).collect();
+        let mut compared = 0;
+        for mode in Compatibility::ALL {
+            let named = mode.operations().iter().filter(|row| row.is_implemented());
+            let named = named.filter_map(|row| match row.selector {
+                Selector::Query(name) => Some(name),
+                _ => None,
+            });
+            for (query, resource) in named
+                .chain([""])
+                .flat_map(|query| [Service, Bucket, Object].map(|resource| (query, resource)))
+            {
+                // A list of objects is selected by a value.
+                let queries = if query.is_empty() { vec!["", "list-type=2"] } else { vec![query] };
+                let is_served = |method: &Method| {
+                    queries.iter().any(|query| {
+                        let route = routed_in(mode, method, resource, query, &[]);
+                        matches!(route, Route::Operation(row) if row.is_implemented())
+                    })
+                };
+                let mut served: Vec<&str> =
+                    methods.iter().filter(|method| is_served(method)).map(Method::as_str).collect();
+                served.sort_unstable();
+                for method in &methods {
+                    let route = routed_in(mode, method, resource, query, &[]);
+                    let Route::MethodNotAllowed { allow, .. } = route else { continue };
+                    let mut listed: Vec<&str> = allow.split(", ").collect();
+                    listed.sort_unstable();
+                    assert_eq!(listed, served, "{mode:?} {method} {resource:?} ?{query}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 50, "{compared}");
     }
 
     #[test]

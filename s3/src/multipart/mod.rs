@@ -43,7 +43,7 @@ pub(crate) fn refuse_incomplete_name(call: &Call<'_>) -> S3Result<()> {
         return Err(S3Error::new(ErrorCode::MethodNotAllowed)
             .element("Method", call.head.method().as_str())
             .element("ResourceType", "UPLOAD")
-            .header("allow", "DELETE, GET, POST"));
+            .header("allow", "DELETE, GET, POST, OPTIONS"));
     }
     Ok(())
 }

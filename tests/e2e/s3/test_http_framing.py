@@ -496,10 +496,12 @@ def test_unknown_parameters_do_not_change_the_operation(s3: S3, bucket: str):
     ("method", "path"), [("PATCH", "k"), ("POST", "k"), ("PATCH", ""), ("PUT", None), ("DELETE", None)]
 )
 def test_unsupported_methods_are_refused(s3: S3, bucket: str, method: str, path: str | None):
-    """405 for objects, buckets and the service."""
+    """405 for objects, buckets and the service, with the methods that are served there."""
     target = "/" if path is None else f"/{bucket}/{path}".rstrip("/")
     response = s3.request(method, target, [("Content-Length", "0")])
     assert_error(response, 405, "MethodNotAllowed")
+    served = {None: {"GET"}, "": {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}}.get(path, {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
+    assert set(response.header("allow").split(", ")) == served
 
 
 @pytest.mark.parametrize("method", ["TRACE", "FOO", "get", "CONNECT"])
