@@ -4,8 +4,10 @@
 //! before the body is read. `digests.rs` compares the valid ones with the body.
 
 use crate::body::chunked::trailing_checksum;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
+use crate::request::checksum_modes;
 use crate::request::fields::Fields;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -107,9 +109,6 @@ fn checksum(
     Ok(found)
 }
 
-/// The algorithms that each mode implements.
-const IN_ALL_MODES: &str = "CRC32, CRC32C, CRC64NVME, SHA1, SHA256";
-
 /// Parses the algorithm in the header `name`. `request/unsupported_headers.rs` has refused those that the mode does not
 /// implement.
 ///
@@ -118,8 +117,9 @@ const IN_ALL_MODES: &str = "CRC32, CRC32C, CRC64NVME, SHA1, SHA256";
 pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgorithm> {
     checksum::of_name(named).ok_or_else(|| {
         S3Error::not_implemented(format!(
-            "The checksum algorithm in {name} is not implemented: use one of {IN_ALL_MODES}; in the mode extended, also \
-             SHA512, MD5, XXHASH64, XXHASH3 or XXHASH128."
+            "The checksum algorithm in {name} is not implemented: use {}; in the mode extended, also {}.",
+            checksum_modes::of_mode(Compatibility::Strict),
+            checksum_modes::of_extended_only()
         ))
     })
 }

@@ -8,8 +8,11 @@
 
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::request::checksum_modes;
 use crate::request::fields::Fields;
+use cairn_engine::ChecksumAlgorithm;
 use cairn_http1::BodyFraming;
+use cairn_transfer::checksum;
 
 /// Which values of a header are refused.
 #[derive(Clone, Copy)]
@@ -65,10 +68,6 @@ const OTHER_KEYS: &str = "Keys of KMS and keys of clients are not implemented: o
 const LOCK_TOKEN: &str =
     "Object lock cannot be added to an existing bucket: create the bucket with object lock.";
 const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret only.";
-const STRICT_CHECKSUM: &str =
-    "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
-const EXTENDED_CHECKSUM: &str = "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1, SHA256, SHA512, \
-                                 MD5, XXHASH64, XXHASH3 or XXHASH128.";
 
 const CHUNKED_ELSEWHERE: &str = "aws-chunked bodies and trailing checksums are implemented for PutObject and UploadPart only, \
                                  with x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \
@@ -171,10 +170,6 @@ const fn table_of(mode: Compatibility) -> &'static [Row] {
     }
 }
 
-/// The algorithms of `x-amz-checksum-*` headers.
-const CHECKSUMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
-/// Those that AWS added in 2026, and that only the mode `extended` implements.
-const NEWER_CHECKSUMS: [&str; 5] = ["sha512", "md5", "xxhash64", "xxhash3", "xxhash128"];
 /// The `x-amz-checksum-*` headers that hold no checksum.
 const CHECKSUM_SETTINGS: [&str; 3] = ["mode", "algorithm", "type"];
 const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
@@ -226,23 +221,23 @@ pub(crate) fn check(
 /// # Errors
 /// `NotImplemented`.
 fn check_checksum(mode: Compatibility, name: &str, value: &[u8]) -> S3Result<()> {
-    let is_newer =
-        |found: &[u8]| NEWER_CHECKSUMS.iter().any(|known| found.eq_ignore_ascii_case(known.as_bytes()));
-    let (newer_are_known, message) = match mode {
-        Compatibility::Strict => (false, STRICT_CHECKSUM),
-        Compatibility::Extended => (true, EXTENDED_CHECKSUM),
-    };
     let is_known = if ALGORITHM_HEADERS.contains(&name) {
         // The operation refuses what is no algorithm at all.
-        newer_are_known || !is_newer(value)
+        let named = std::str::from_utf8(value).ok().and_then(checksum::of_name);
+        named.is_none_or(|algorithm| checksum_modes::has(mode, algorithm))
     } else if let Some(rest) = name.strip_prefix(CHECKSUM_PREFIX) {
+        let known = ChecksumAlgorithm::ALL.into_iter().find(|algorithm| checksum::header(*algorithm) == name);
         CHECKSUM_SETTINGS.contains(&rest)
-            || CHECKSUMS.contains(&rest)
-            || (newer_are_known && is_newer(rest.as_bytes()))
+            || known.is_some_and(|algorithm| checksum_modes::has(mode, algorithm))
     } else {
         true
     };
-    if is_known { Ok(()) } else { Err(S3Error::not_implemented(message)) }
+    if is_known {
+        return Ok(());
+    }
+    let algorithms = checksum_modes::of_mode(mode);
+    let message = format!("This checksum algorithm is not implemented: use {algorithms}.");
+    Err(S3Error::not_implemented(message))
 }
 
 /// Whether a header says that the body has `aws-chunked` framing.
@@ -311,24 +306,31 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        AcceptedBody, CHECKSUMS, EXTENDED_CHUNKED_TABLE, EXTENDED_TABLE, NEWER_CHECKSUMS,
-        STRICT_CHUNKED_TABLE, STRICT_TABLE, TABLE, check,
+        AcceptedBody, EXTENDED_CHUNKED_TABLE, EXTENDED_TABLE, STRICT_CHUNKED_TABLE, STRICT_TABLE, TABLE,
+        check,
     };
     use crate::compatibility::Compatibility::{self, Extended, Strict};
-    use crate::headers::checksum;
+    use crate::request::checksum_modes;
     use crate::request::fields::Fields;
     use crate::request::query::Query;
     use cairn_engine::ChecksumAlgorithm;
     use cairn_http1::BodyFraming;
+    use cairn_transfer::checksum;
 
     /// An algorithm that is refused by its header alone could still be named in a trailer or document.
     #[test]
-    fn headers_of_all_algorithms_are_supported() {
-        let known = [CHECKSUMS, NEWER_CHECKSUMS].concat();
-        assert_eq!(
-            known,
-            ChecksumAlgorithm::ALL.map(|algorithm| checksum::name(algorithm).to_ascii_lowercase())
-        );
+    fn headers_of_an_algorithm_are_refused_where_its_name_is() {
+        for mode in Compatibility::ALL {
+            for algorithm in ChecksumAlgorithm::ALL {
+                let (name, header) = (checksum::name(algorithm), checksum::header(algorithm));
+                let refused = (!checksum_modes::has(mode, algorithm)).then_some(501);
+                assert_eq!(status_in(mode, &[(header, b"AAAA")], ""), refused, "{mode:?} {header}");
+                for named in [name.to_owned(), name.to_ascii_lowercase()] {
+                    let headers = [("x-amz-sdk-checksum-algorithm", named.as_bytes())];
+                    assert_eq!(status_in(mode, &headers, ""), refused, "{mode:?} {named}");
+                }
+            }
+        }
     }
 
     fn status_in(mode: Compatibility, headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
