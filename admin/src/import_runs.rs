@@ -55,12 +55,17 @@ impl ImportRun {
         self.recent.add(SystemClock.now(), bytes);
     }
 
-    /// Counts a version.
-    pub(crate) fn add_version(&self, outcome: ImportOutcome) {
-        self.seen();
-        let is_new = matches!(outcome, ImportOutcome::Created | ImportOutcome::Replaced);
-        let count = if is_new { &self.versions } else { &self.unchanged };
-        count.fetch_add(1, Ordering::Relaxed);
+    /// Counts a version of a key with the bytes that were written for it, or notes why it was refused.
+    pub(crate) fn count(&self, key: &str, ended: &Result<(ImportOutcome, u64), AdminError>) {
+        match ended {
+            Ok((outcome, bytes)) => {
+                let is_new = matches!(outcome, ImportOutcome::Created | ImportOutcome::Replaced);
+                let count = if is_new { &self.versions } else { &self.unchanged };
+                count.fetch_add(1, Ordering::Relaxed);
+                self.add_bytes(*bytes);
+            }
+            Err(error) => self.add_failure(key, error),
+        }
     }
 
     /// Notes a request that was refused.

@@ -86,14 +86,10 @@ async fn import_part(
         Ok(import) => put_of_batch(call, import, &part.head, part.body).await,
         Err(error) => Err(error),
     };
+    run.count(&key, &put);
     match put {
-        Ok((outcome, bytes)) => {
-            run.add_version(outcome);
-            run.add_bytes(bytes);
-            ImportResult { outcome: Some(outcome), error: None }
-        }
+        Ok((outcome, _)) => ImportResult { outcome: Some(outcome), error: None },
         Err(error) => {
-            run.add_failure(&key, &error);
             let error = ImportRefusal { code: error.code().to_owned(), message: error.message() };
             ImportResult { outcome: None, error: Some(error) }
         }

@@ -34,16 +34,6 @@ impl Import {
         Ok(Self { run, bucket, key, parameters })
     }
 
-    /// Returns a task that notes in the run how a request of it has ended.
-    pub(super) fn noting<T>(&self) -> impl Fn(&Result<T, AdminError>) + use<T> {
-        let (run, key) = (Arc::clone(&self.run), self.key.clone());
-        move |ended| {
-            if let Err(error) = ended {
-                run.add_failure(&key.to_string(), error);
-            }
-        }
-    }
-
     /// Returns the value of a parameter that must be given.
     pub(super) fn required(&self, name: &str) -> Result<&str, AdminError> {
         self.parameters.text(name).ok_or_else(|| required(name))

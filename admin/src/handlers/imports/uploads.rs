@@ -3,6 +3,7 @@
 //! They are the engine's multipart uploads. Parts of the sizes that they had at the source give the same entity tag.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cairn_api::{ImportedPart, ImportedUpload};
 use cairn_engine::limits::PART_NUMBER_MAX;
@@ -37,10 +38,8 @@ pub(crate) async fn begin_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminE
 /// Writes a part. It replaces an earlier one with the same number.
 pub(crate) async fn put_part(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let import = Import::of(&call, &[UPLOAD_ID, PART_NUMBER])?;
-    let note = import.noting();
-    let put = write_part(call, import).await;
-    note(&put);
-    put
+    let (run, key) = (Arc::clone(&import.run), import.key.clone());
+    write_part(call, import).await.inspect_err(|error| run.add_failure(key.as_str(), error))
 }
 
 async fn write_part(mut call: Call<'_, '_>, import: Import) -> Result<Reply, AdminError> {

@@ -30,13 +30,10 @@ pub(super) const OF_VERSION: [&str; 5] = [VERSION_ID, LAST_MODIFIED, ETAG, OPAQU
 
 pub(crate) async fn put(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let import = Import::of(&call, &[&OF_VERSION[..], &[UPLOAD_ID]].concat())?;
-    let (run, note) = (Arc::clone(&import.run), import.noting());
+    let (run, key) = (Arc::clone(&import.run), import.key.clone());
     let put = put_version(call, import).await;
-    note(&put);
-    let (outcome, bytes) = put?;
-    run.add_version(outcome);
-    run.add_bytes(bytes);
-    answer(outcome)
+    run.count(key.as_str(), &put);
+    answer(put?.0)
 }
 
 /// Imports the version. Returns the bytes that this request has written, too.
