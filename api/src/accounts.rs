@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::optional::present;
+use crate::optional::or_default;
 use crate::text::{Description, Id, Name, Time, text};
 
 text! {
@@ -22,9 +22,8 @@ text! {
 pub struct GivenCredential {
     pub access_key: AccessKey,
     pub secret_key: GivenSecretKey,
-    /// When the credential stops working, as a temporary one does. In the future. Without it, it never does.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Time")]
+    /// When the credential stops working, as a temporary one does. In the future. Null: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 }
 
@@ -36,7 +35,6 @@ impl<'de> Deserialize<'de> for GivenCredential {
         struct Members {
             access_key: AccessKey,
             secret_key: GivenSecretKey,
-            #[serde(default, deserialize_with = "present")]
             expires_at: Option<Time>,
         }
         let expected = "credential must be an object with the members access_key, secret_key and, if it expires, \
@@ -89,11 +87,11 @@ pub struct ServiceAccountList {
 #[serde(deny_unknown_fields)]
 pub struct CreateServiceAccount {
     pub name: Name,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Description>")]
     pub description: Description,
     /// Keys that an application already has. Without them, keys are generated.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "GivenCredential")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<GivenCredential>,
 }
 
@@ -102,8 +100,7 @@ pub struct CreateServiceAccount {
 pub struct FirstCredential {
     pub id: Id,
     pub access_key: AccessKey,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "SecretKey")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key: Option<SecretKey>,
 }
 
@@ -119,8 +116,7 @@ pub struct NewServiceAccount {
 pub struct CredentialWithSecret {
     #[serde(flatten)]
     pub credential: Credential,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "SecretKey")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key: Option<SecretKey>,
 }
 
@@ -134,8 +130,7 @@ pub struct NewCredential {
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateCredential {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "GivenCredential")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<GivenCredential>,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::optional::present;
+use crate::optional::or_default;
 use crate::text::{BucketName, Time, text};
 
 /// Most bytes or objects that a quota can allow: 2^53 - 1, which every JSON parser reads exactly.
@@ -43,13 +43,13 @@ pub enum QuotaMode {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
-    {"properties": {"mode": {"const": "unlimited"}, "bytes": false}},
-    {"properties": {"mode": {"const": "limit"}}, "required": ["bytes"]},
+    {"properties": {"mode": {"const": "unlimited"}, "bytes": {"type": "null"}}},
+    {"properties": {"mode": {"const": "limit"}, "bytes": {"type": "integer"}}, "required": ["bytes"]},
 ]))]
 pub struct ByteQuota {
     pub mode: QuotaMode,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64", range(max = QUOTA_LIMIT_MAX))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = QUOTA_LIMIT_MAX))]
     pub bytes: Option<u64>,
 }
 
@@ -57,13 +57,13 @@ pub struct ByteQuota {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
-    {"properties": {"mode": {"const": "unlimited"}, "objects": false}},
-    {"properties": {"mode": {"const": "limit"}}, "required": ["objects"]},
+    {"properties": {"mode": {"const": "unlimited"}, "objects": {"type": "null"}}},
+    {"properties": {"mode": {"const": "limit"}, "objects": {"type": "integer"}}, "required": ["objects"]},
 ]))]
 pub struct ObjectQuota {
     pub mode: QuotaMode,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64", range(max = QUOTA_LIMIT_MAX))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = QUOTA_LIMIT_MAX))]
     pub objects: Option<u64>,
 }
 
@@ -112,7 +112,8 @@ pub struct BucketList {
 pub struct CreateBucket {
     pub name: BucketName,
     /// Object lock enables versioning, and cannot be set later.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub object_lock: bool,
 }
 
@@ -140,16 +141,16 @@ pub enum RetentionMode {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
-    {"required": ["days"], "properties": {"years": false}},
-    {"required": ["years"], "properties": {"days": false}},
+    {"required": ["days"], "properties": {"days": {"type": "integer"}, "years": {"type": "null"}}},
+    {"required": ["years"], "properties": {"years": {"type": "integer"}, "days": {"type": "null"}}},
 ]))]
 pub struct DefaultRetention {
     pub mode: RetentionMode,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u32", range(min = 1, max = 36500))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 36500))]
     pub days: Option<u32>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u32", range(min = 1, max = 100))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
     pub years: Option<u32>,
 }
 
@@ -184,9 +185,8 @@ text! {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorsRule {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
-        with = "String",
         length(max = 255),
         regex(pattern = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]*$")
     )]
@@ -195,13 +195,15 @@ pub struct CorsRule {
     pub allowed_origins: Vec<CorsOrigin>,
     #[schemars(length(min = 1))]
     pub allowed_methods: Vec<CorsMethod>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Vec<RequestHeader>>")]
     pub allowed_headers: Vec<RequestHeader>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Vec<ResponseHeader>>")]
     pub expose_headers: Vec<ResponseHeader>,
     /// How long browsers may keep the answer to a preflight.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u32", range(max = 4_294_967_295_u32))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 4_294_967_295_u32))]
     pub max_age_seconds: Option<u32>,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lifecycle::Tag;
 use crate::objects::Retention;
+use crate::optional::{or_default, present};
 use crate::text::{EntityTag, Id, Time, UploadId};
 use crate::verification::Proof;
 
@@ -16,10 +17,12 @@ pub struct BeginImport {
     #[schemars(length(min = 1, max = 1024), extend("pattern" = "^[!-~]+$"))]
     pub source: String,
     /// Whether storage events are written for the versions.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub events: bool,
     /// Whether the run begins paused: the importer continues a paused run that a restart of the server has ended.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub paused: bool,
 }
 
@@ -90,12 +93,14 @@ pub struct ImportedPart {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeImported {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 10))]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Tag>", length(max = 10))]
     pub tags: Option<Vec<Tag>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Retention")]
     pub retention: Option<Retention>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
     pub legal_hold: Option<bool>,
 }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::buckets::RetentionMode;
 use crate::lifecycle::Tag;
-use crate::responses::tolerant;
+use crate::optional::or_default;
+use crate::reading::tolerant;
 use crate::text::{BucketName, EntityTag, ObjectKey, Time, UploadId, VersionId};
 
 /// Until when a version cannot be deleted.
@@ -33,7 +34,8 @@ pub struct SetRetention {
     /// Null removes the retention.
     #[serde(deserialize_with = "Option::deserialize")]
     pub retention: Option<Retention>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub bypass_governance: bool,
 }
 
@@ -167,15 +169,16 @@ pub struct SetObjectMetadata {
     /// Null: binary/octet-stream.
     pub content_type: Option<String>,
     /// The other stored headers.
-    #[serde(default)]
-    #[schemars(extend("additionalProperties" = false, "properties" = {
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<BTreeMap<String, String>>", extend("additionalProperties" = false, "properties" = {
         "cache-control": {"type": "string"}, "content-disposition": {"type": "string"},
         "content-encoding": {"type": "string"}, "content-language": {"type": "string"},
         "expires": {"type": "string"},
     }))]
     pub headers: BTreeMap<String, String>,
     /// x-amz-meta-*, names without the prefix.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub metadata: BTreeMap<String, String>,
     /// The entity tag that the object must have. The commit decides, so no write in between is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,7 +197,8 @@ pub struct CopyObject {
     /// Null: the current version.
     pub version_id: Option<VersionId>,
     /// Whether an object that the destination already has is kept. The commit decides, so no write in between is lost.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub if_absent: bool,
 }
 
@@ -205,7 +209,8 @@ pub struct MoveObject {
     pub destination_bucket: BucketName,
     pub destination_key: ObjectKey,
     /// Whether an object that the destination already has is kept. The commit decides, so no write in between is lost.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub if_absent: bool,
 }
 
@@ -312,14 +317,16 @@ pub struct Undeleted {
 #[serde(deny_unknown_fields)]
 pub struct RestoreBucket {
     pub at: Time,
-    #[serde(default)]
-    #[schemars(length(max = 1024))]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<String>", length(max = 1024))]
     pub prefix: String,
     /// Only counts, and changes nothing.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub dry_run: bool,
     /// Objects that did not exist at that moment stay, and count as unchanged.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(with = "Option<bool>")]
     pub keep_newer: bool,
 }
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::optional::present;
-use crate::responses::tolerant;
+use crate::optional::or_default;
+use crate::reading::tolerant;
 use crate::text::{BucketName, Description, Id, IpAddress, Name, ObjectKey, Time, text};
 
 text! {
@@ -23,7 +23,7 @@ text! {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("anyOf" = [
-    {"properties": {"only_if_absent": {"const": false}}},
+    {"properties": {"only_if_absent": {"enum": [false, null]}}},
     {"properties": {"effect": {"const": "allow"}, "actions": {"contains": {"const": "s3:PutObject"}}}},
 ]))]
 pub struct Statement {
@@ -34,11 +34,12 @@ pub struct Statement {
     pub resources: Vec<PolicyResource>,
     /// Whether `s3:PutObject` is only allowed for keys that have no current object: such a write is refused with 412 otherwise,
     /// whatever the client sends.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(with = "Option<bool>")]
     pub only_if_absent: bool,
-    /// The networks of the clients that the statement applies to; all clients if it is absent.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<Network>", length(min = 1, max = 64))]
+    /// The networks of the clients that the statement applies to; all clients if it is absent or null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
     pub source_ip: Option<Vec<Network>>,
 }
 
@@ -47,7 +48,8 @@ pub struct Statement {
 #[serde(deny_unknown_fields)]
 pub struct PolicyDocument {
     pub name: Name,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Description>")]
     pub description: Description,
     #[schemars(length(min = 1, max = 100))]
     pub statements: Vec<Statement>,
@@ -91,32 +93,28 @@ pub struct PolicyStatements {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
-    {"required": ["account_id"], "properties": {"access_key": false, "anonymous": false}},
-    {"required": ["access_key"], "properties": {"account_id": false, "anonymous": false}},
-    {"required": ["anonymous"], "properties": {"account_id": false, "access_key": false}},
+    {"required": ["account_id"], "properties": {"account_id": {"type": "string"}, "access_key": {"type": "null"}, "anonymous": {"type": "null"}}},
+    {"required": ["access_key"], "properties": {"access_key": {"type": "string"}, "account_id": {"type": "null"}, "anonymous": {"type": "null"}}},
+    {"required": ["anonymous"], "properties": {"anonymous": {"const": true}, "account_id": {"type": "null"}, "access_key": {"type": "null"}}},
 ], "anyOf" = [
-    {"properties": {"action": {"enum": ["s3:ListBucket", "s3:ManageBucket"]}, "key": false}},
-    {"properties": {"action": {"enum": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]}}, "required": ["key"]},
+    {"properties": {"action": {"enum": ["s3:ListBucket", "s3:ManageBucket"]}, "key": {"type": "null"}}},
+    {"properties": {"action": {"enum": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]}, "key": {"type": "string"}}, "required": ["key"]},
 ]))]
 pub struct CheckAccess {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Id")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_id: Option<Id>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key: Option<String>,
     /// Asks about anybody: whether a rule of public access allows it. The list of a bucket is that of all keys.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool", extend("const" = true))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = [true, null]))]
     pub anonymous: Option<bool>,
     pub action: Action,
     pub bucket: BucketName,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "ObjectKey")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<ObjectKey>,
     /// The client's address, for statements with `source_ip`. Without it, denials of this kind apply and allowances do not.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "IpAddress")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ip: Option<IpAddress>,
 }
 
@@ -149,8 +147,7 @@ pub struct AppliedStatement {
     pub matching_resource: PolicyResource,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_if_absent: bool,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<Network>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ip: Option<Vec<Network>>,
 }
 

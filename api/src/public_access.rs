@@ -3,15 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::optional::{or_default, or_yes, yes};
 use crate::text::{BucketName, Time, text};
 
 text! {
     /// The beginning of keys: at most 1024 bytes of UTF-8. Empty means all keys.
     PublicPrefix("maxLength" = 1024);
-}
-
-const fn readable() -> bool {
-    true
 }
 
 /// A rule: anybody may read the current objects whose keys begin with the prefix.
@@ -20,11 +17,12 @@ const fn readable() -> bool {
 pub struct PublicRule {
     pub prefix: PublicPrefix,
     /// Always true.
-    #[serde(default = "readable")]
-    #[schemars(extend("const" = true))]
+    #[serde(default = "yes", deserialize_with = "or_yes")]
+    #[schemars(with = "Option<bool>", extend("enum" = [true, null]))]
     pub read: bool,
     /// Whether anybody may also list these keys.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub list: bool,
 }
 
@@ -35,7 +33,8 @@ pub struct PublicAccess {
     #[schemars(length(max = 100))]
     pub rules: Vec<PublicRule>,
     /// Whether the rules have no effect.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<bool>")]
     pub blocked: bool,
 }
 

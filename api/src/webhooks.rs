@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::events::EventType;
-use crate::optional::{present, removable};
+use crate::optional::{or_default, or_yes, present, removable, yes};
 use crate::text::{BucketName, Id, Time, text};
 
 text! {
@@ -69,12 +69,9 @@ pub struct CreateWebhook {
     pub event_types: Vec<EventType>,
     pub bucket_filter: Option<BucketName>,
     pub object_prefix_filter: Option<PrefixFilter>,
-    #[serde(default = "enabled")]
+    #[serde(default = "yes", deserialize_with = "or_yes")]
+    #[schemars(with = "Option<bool>")]
     pub enabled: bool,
-}
-
-const fn enabled() -> bool {
-    true
 }
 
 /// Changes of a webhook. Members that are absent stay; a filter that is null is removed.
@@ -147,7 +144,8 @@ pub enum Redelivered {
 pub struct RedeliverEvents {
     pub since: Time,
     pub until: Option<Time>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Redelivered>")]
     pub only: Redelivered,
 }
 

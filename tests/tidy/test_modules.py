@@ -61,7 +61,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz", "simulation"},
     ],
     "api": [
-        {"openapi", "optional", "responses", "text"},
+        {"openapi", "optional", "reading", "text"},
         {"accounts", "audit", "buckets", "errors", "events", "lifecycle", "links", "policies", "public_access", "storage", "system", "tokens", "verification", "visitors"},
         {"objects", "parameters", "refused_requests", "webhooks"},
         {"imports"},

@@ -209,7 +209,6 @@ mod tests {
             r#"{"quota": {"bytes": {"mode": "none"}, "objects": {"mode": "unlimited"}}}"#,
             r#"{"quota": {"bytes": {"mode": "limit", "bytes": -1}, "objects": {"mode": "unlimited"}}}"#,
             r#"{"quota": {"bytes": {"mode": "limit", "limit": 1}, "objects": {"mode": "unlimited"}}}"#,
-            r#"{"quota": {"bytes": {"mode": "unlimited", "bytes": null}, "objects": {"mode": "unlimited"}}}"#,
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

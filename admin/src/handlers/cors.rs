@@ -155,7 +155,6 @@ mod tests {
                 "rules[0].allowed_methods: \"get\"",
             ),
             (format!("[{{{least}, \"max_age_seconds\": -1}}]"), "invalid value"),
-            (format!("[{{{least}, \"id\": null}}]"), "invalid type"),
             (format!("[{{{least}, \"origins\": []}}]"), "unknown field"),
         ] {
             let refused = read(&rules).expect_err(&rules);

@@ -1,14 +1,7 @@
-//! Parses JSON bodies as the OpenAPI document describes them.
-//!
-//! The implementations that serde derives differ in two ways. For a struct they also accept an array of the fields'
-//! values, which no client means to send. For an integer they refuse `5.0`, which is an integer in JSON Schema.
+//! Parses JSON bodies as the OpenAPI document describes them, of a limited number of values.
 
-use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, Visitor,
-};
-use serde::forward_to_deserialize_any;
+use cairn_api::read_request;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Error, Map, Value};
 use std::cell::Cell;
 use std::fmt;
@@ -24,7 +17,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Limited(&values).deserialize(&mut reader)?;
     reader.end()?;
-    T::deserialize(Strict(&value)).map_err(|error| {
+    read_request(&value).map_err(|error| {
         // Parsing the text directly finds line and column, if it fails for the same reason.
         let located = serde_json::from_slice::<T>(bytes).err();
         let message = error.to_string();
@@ -104,89 +97,6 @@ impl<'de> Visitor<'de> for Limited<'_> {
         }
         Ok(Value::Object(read))
     }
-}
-
-/// A deserializer of a value that accepts only objects as structs, and `5.0` as an integer.
-#[derive(Clone, Copy)]
-struct Strict<'v>(&'v Value);
-
-impl IntoDeserializer<'_, Error> for Strict<'_> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-impl<'de> Deserializer<'de> for Strict<'_> {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Number(number) => match number.as_f64().and_then(integer) {
-                Some(integer) if number.is_f64() => visitor.visit_i64(integer),
-                _ => number.deserialize_any(visitor),
-            },
-            Value::String(text) => visitor.visit_str(text),
-            Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter().map(Strict))),
-            Value::Object(members) => {
-                let members = members.iter().map(|(name, value)| (name.as_str(), Strict(value)));
-                visitor.visit_map(MapDeserializer::new(members))
-            }
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        if self.0.is_array() {
-            Err(Error::invalid_type(Unexpected::Seq, &"an object"))
-        } else {
-            self.deserialize_any(visitor)
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    /// All enums of the API are strings.
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        match self.0.as_str() {
-            Some(name) => visitor.visit_enum(name.into_deserializer()),
-            None => Err(Error::custom("expected a string")),
-        }
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
-    }
-}
-
-/// Returns the integer that a number with a zero fraction or an exponent represents.
-#[expect(clippy::cast_possible_truncation, reason = "within the integers that a float represents exactly")]
-fn integer(number: f64) -> Option<i64> {
-    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
-    (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)
 }
 
 #[cfg(test)]

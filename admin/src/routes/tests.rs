@@ -58,6 +58,58 @@ fn fixed_segments_take_precedence_over_variable_ones() {
     assert_eq!(allowed("/api/v1/buckets/b/lifecycle/other"), "PUT");
 }
 
+/// An expiry of null was refused where the keys of a credential are given, and accepted elsewhere.
+#[test]
+fn optional_members_of_requests_may_be_null() {
+    let document = openapi::describe(operations().chain(openapi::PUBLIC_OPERATIONS));
+    let schemas = &document["components"]["schemas"];
+    let named = |schema: &Value| {
+        let name = schema["$ref"].as_str()?.strip_prefix("#/components/schemas/")?;
+        Some((name.to_owned(), &schemas[name]))
+    };
+    fn refers(value: &Value) -> Vec<&Value> {
+        match value {
+            Value::Object(members) if members.contains_key("$ref") => vec![value],
+            Value::Object(members) => members.values().flat_map(refers).collect(),
+            Value::Array(items) => items.iter().flat_map(refers).collect(),
+            _ => Vec::new(),
+        }
+    }
+    let mut waiting = Vec::new();
+    for (method, operation) in document["paths"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .flat_map(|(_, path)| path.as_object().into_iter().flatten())
+    {
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+        // In a change, null removes a value, and some members cannot be without one.
+        let members = if method == "patch" { named(body).map(|(_, schema)| schema) } else { Some(body) };
+        waiting.extend(members.into_iter().flat_map(refers).filter_map(named));
+    }
+    let mut seen = std::collections::BTreeMap::new();
+    while let Some((name, schema)) = waiting.pop() {
+        if seen.insert(name, schema).is_none() {
+            waiting.extend(refers(schema).into_iter().filter_map(named));
+        }
+    }
+    assert!(seen.len() > 40 && seen.contains_key("GivenCredential"), "{:?}", seen.keys());
+    let is_null = |schema: &Value| {
+        let types = &schema["type"];
+        types == "null" || types.as_array().is_some_and(|types| types.iter().any(|name| name == "null"))
+    };
+    for (name, schema) in seen {
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let members = schema["properties"].as_object().into_iter().flatten();
+        for (member, schema) in
+            members.filter(|(member, _)| !required.contains(&Value::from(member.as_str())))
+        {
+            let choices = schema["anyOf"].as_array().into_iter().flatten();
+            assert!(is_null(schema) || choices.into_iter().any(is_null), "{name}.{member}: {schema}");
+        }
+    }
+}
+
 #[test]
 fn openapi_document_has_every_route_and_resolves_every_reference() {
     let document = openapi::describe(operations().chain(openapi::PUBLIC_OPERATIONS));

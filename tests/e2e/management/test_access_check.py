@@ -93,7 +93,7 @@ def test_invalid_questions_say_what_is_missing(store: Cairn):
     account = create_account(store)
     good = {"account_id": account.id, "action": GET, "bucket": "photos", "key": "k"}
     for change, named in (
-        ({"action": "GetObject"}, "s3:GetObject"), ({"action": "s3:*"}, "the actions are"), ({"key": None}, "null"), ({"key": ""}, "1 to 1024"),
+        ({"action": "GetObject"}, "s3:GetObject"), ({"action": "s3:*"}, "the actions are"), ({"key": None}, "name its key"), ({"key": ""}, "1 to 1024"),
         ({"key": "k" * 1025}, "1 to 1024"), ({"action": LIST}, "leave out the key"), ({"access_key": "x"}, "either account_id or access_key"),
         ({"resource": "bucket:photos"}, "unknown field"),
     ):

@@ -463,7 +463,7 @@ def test_copy_route(admin: Management, boto, bucket: str):
     expect_refusal(admin.post(place(bucket, "object-copy", "gone"), to), 404, "OBJECT_NOT_FOUND")
     for wrong in (
         {}, [], {"destination_bucket": other}, to | {"destination_key": ""}, to | {"destination_key": "k" * 1025}, to | {"destination_key": 7},
-        to | {"metadata": {}}, to | {"version_id": 7}, to | {"version_id": ""}, to | {"if_absent": "yes"}, to | {"if_absent": None},
+        to | {"metadata": {}}, to | {"version_id": 7}, to | {"version_id": ""}, to | {"if_absent": "yes"},
     ):
         expect_refusal(admin.post(path, wrong), 400, "INVALID_REQUEST")
 

@@ -63,10 +63,8 @@ struct CreateRequest {
     bucket: String,
     key: String,
     size: u64,
-    #[serde(default)]
     content_type: Option<String>,
-    #[serde(default)]
-    if_absent: bool,
+    if_absent: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -79,7 +77,7 @@ struct Created {
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let request: CreateRequest = call.json().await?;
-    let CreateRequest { size, if_absent, .. } = request;
+    let (size, if_absent) = (request.size, request.if_absent.unwrap_or_default());
     if size > OBJECT_BYTES_MAX {
         return Err(EngineError::PayloadTooLarge.into());
     }

@@ -24,7 +24,8 @@ use operations::{Content, Description, description};
 pub(crate) use public::PUBLIC_OPERATIONS;
 
 const INTRODUCTION: &str = "The management plane of a Cairn server. Path segments are percent-decoded once; a key is the \
-     rest of the path, slashes included. Unknown fields and parameters are refused. Every response has an x-request-id \
+     rest of the path, slashes included. Unknown fields and parameters are refused. \
+     An optional member of a request that is null counts as absent; in a PATCH, null removes the value. Every response has an x-request-id \
      header; a valid one in the request is used again.";
 
 /// Answers `GET /api/v1/openapi.json`. The document is made by the first call.

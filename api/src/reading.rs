@@ -1,20 +1,31 @@
-//! Reads responses of servers that may be newer than this program.
+//! Reads JSON values as the OpenAPI document describes them: requests, and responses of servers that may be newer.
+//!
+//! The implementations that serde derives differ in two ways. For a struct they also accept an array of the fields' values,
+//! which nobody means to send. For an integer they refuse `5.0`, which is an integer in JSON Schema.
 //!
 //! Some types are parts of requests as well as of responses, such as [`Statement`](crate::Statement). A request with a
 //! member that the server does not know is refused, so these types refuse unknown members. A client must ignore them: a
 //! later server may have added them.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::{Error, Value};
+
+/// Reads a request, or a part of it. Members that its types do not have are refused if the types say so.
+///
+/// # Errors
+/// A member is missing, unknown, or has another type.
+pub fn read_request<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {
+    T::deserialize(Json { value, ignores_unknown: false })
+}
 
 /// Reads a response, or a part of it. Members that its types do not have are ignored, at every depth.
 ///
 /// # Errors
 /// A member is missing, or has another type.
 pub fn read_response<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {
-    T::deserialize(Tolerant(value))
+    T::deserialize(Json { value, ignores_unknown: true })
 }
 
 /// Reads a member of a response like [`read_response`]. Needed for members of types that are flattened into others: serde
@@ -23,32 +34,45 @@ pub(crate) fn tolerant<'de, D: Deserializer<'de>, T: DeserializeOwned>(value: D)
     read_response(&Value::deserialize(value)?).map_err(D::Error::custom)
 }
 
-/// A deserializer of a value that shows a struct only the members that it has.
+/// A deserializer of a value that accepts only objects as structs, and `5.0` as an integer.
 #[derive(Clone, Copy)]
-struct Tolerant<'v>(&'v Value);
+struct Json<'v> {
+    value: &'v Value,
+    /// Whether a struct sees only the members that it has.
+    ignores_unknown: bool,
+}
 
-impl Tolerant<'_> {
+impl<'v> Json<'v> {
+    const fn of(self, value: &'v Value) -> Self {
+        Self { value, ..self }
+    }
+
     fn visit<'de, V: Visitor<'de>>(
         self,
         visitor: V,
         is_known: impl Fn(&str) -> bool,
     ) -> Result<V::Value, Error> {
-        match self.0 {
+        match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Number(number) => number.deserialize_any(visitor),
+            Value::Number(number) => match number.as_f64().and_then(integer) {
+                Some(integer) if number.is_f64() => visitor.visit_i64(integer),
+                _ => number.deserialize_any(visitor),
+            },
             Value::String(text) => visitor.visit_str(text),
-            Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter().map(Tolerant))),
+            Value::Array(items) => {
+                visitor.visit_seq(SeqDeserializer::new(items.iter().map(|item| self.of(item))))
+            }
             Value::Object(members) => {
                 let known = members.iter().filter(|(name, _)| is_known(name));
-                let known = known.map(|(name, value)| (name.as_str(), Tolerant(value)));
+                let known = known.map(|(name, value)| (name.as_str(), self.of(value)));
                 visitor.visit_map(MapDeserializer::new(known))
             }
         }
     }
 }
 
-impl IntoDeserializer<'_, Error> for Tolerant<'_> {
+impl IntoDeserializer<'_, Error> for Json<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -56,7 +80,7 @@ impl IntoDeserializer<'_, Error> for Tolerant<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Tolerant<'_> {
+impl<'de> Deserializer<'de> for Json<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -69,11 +93,14 @@ impl<'de> Deserializer<'de> for Tolerant<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.visit(visitor, |name| fields.contains(&name))
+        if self.value.is_array() {
+            return Err(Error::invalid_type(Unexpected::Seq, &"an object"));
+        }
+        self.visit(visitor, |name| !self.ignores_unknown || fields.contains(&name))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -91,7 +118,7 @@ impl<'de> Deserializer<'de> for Tolerant<'_> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.0.as_str() {
+        match self.value.as_str() {
             Some(name) => visitor.visit_enum(name.into_deserializer()),
             None => Err(Error::custom("expected a string")),
         }
@@ -101,6 +128,13 @@ impl<'de> Deserializer<'de> for Tolerant<'_> {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map identifier ignored_any
     }
+}
+
+/// Returns the integer that a number with a zero fraction or an exponent represents.
+#[expect(clippy::cast_possible_truncation, reason = "within the integers that a float represents exactly")]
+fn integer(number: f64) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)
 }
 
 #[cfg(test)]
@@ -184,7 +218,7 @@ mod tests {
     fn what_is_missing_or_of_another_type_is_an_error() {
         assert!(read_response::<LegalHold>(&json!({})).is_err());
         assert!(read_response::<LegalHold>(&json!({"legal_hold": 1})).is_err());
-        assert!(read_response::<LegalHold>(&json!([true])).is_ok(), "as serde reads it");
+        assert!(read_response::<LegalHold>(&json!([true])).is_err(), "serde accepts it");
     }
 
     #[test]
