@@ -38,6 +38,8 @@ pub(crate) struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
 pub(crate) type PageLimit = Whole<1, 1000>;
 /// The number of entries of a whole list, which takes about a kilobyte of memory for each.
 pub(crate) type ListLimit = Whole<1, 100_000>;
+/// The days of a lifecycle rule, or of a default retention.
+pub(crate) type Days = Whole<1, { cairn_engine::limits::LIFECYCLE_DAYS_MAX as u64 }>;
 
 impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
     /// Returns the number as the API counts days and entries. Its maximum is far below that of the type.

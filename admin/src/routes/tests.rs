@@ -1,5 +1,7 @@
 //! Tests of the table of routes.
 
+mod limits;
+
 use super::*;
 use crate::operation::MEMBER_OPERATIONS;
 use serde_json::{Map, Value};

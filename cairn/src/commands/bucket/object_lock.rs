@@ -8,7 +8,7 @@ use crate::commands::macros::command;
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, text};
-use crate::quantity::{Whole, counted};
+use crate::quantity::{Days, Whole, counted};
 
 command! {
     /// Show a bucket's object lock, or set the default retention of versions that are written from now on.
@@ -21,7 +21,7 @@ command! {
         mode: Option<LockMode>,
         /// how long versions are retained, in days
         #[argh(option, arg_name = "n")]
-        days: Option<Whole<1, 36_500>>,
+        days: Option<Days>,
         /// how long versions are retained, in years of 365 days
         #[argh(option, arg_name = "n")]
         years: Option<Whole<1, 100>>,

@@ -11,7 +11,7 @@ use crate::commands::macros::command;
 use crate::commands::resources::{BUCKETS, LIFECYCLE_RULES};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
-use crate::quantity::{Whole, bytes_text, counted};
+use crate::quantity::{Days, bytes_text, counted};
 use crate::terminal::{lines, plain};
 
 command! {
@@ -45,7 +45,7 @@ command! {
         name: String,
         /// days for which older versions are kept
         #[argh(option, arg_name = "n")]
-        days: Whole<1, 36500>,
+        days: Days,
     }
 }
 

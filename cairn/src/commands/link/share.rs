@@ -112,7 +112,7 @@ command! {
 }
 
 /// A number of downloads. JSON numbers are exact up to here.
-type Downloads = Whole<1, 9_007_199_254_740_991>;
+type Downloads = Whole<1, { cairn_api::MAXIMUM_DOWNLOADS_MAX }>;
 
 verbs! {
     SHARES by {

@@ -56,7 +56,7 @@ command! {
 }
 
 /// A number of object records.
-type Entries = Whole<1, 1_000_000_000>;
+type Entries = Whole<1, { cairn_engine::limits::INSPECTION_ENTRIES_MAX }>;
 
 const STATUS: Columns<StorageStatus> = &[
     ("capacity", |status| bytes(&status.capacity_bytes)),
