@@ -1,4 +1,4 @@
-//! Parses JSON bodies as the OpenAPI document describes them, of a limited number of values.
+//! Parses JSON bodies with a limited number of values.
 
 use cairn_api::read_request;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};

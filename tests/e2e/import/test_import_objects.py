@@ -222,7 +222,7 @@ def test_a_token_of_another_role_makes_nothing(minio: Minio, importer: Importer,
     token = expect(target.admin.post("/management-tokens", {"name": "storage", "role": "storage_admin"}), 201)["token"]
     refused = importer.run("objects", "--bucket", bucket, SERVICE_MANAGEMENT_TOKEN=token)
     assert refused.returncode == 1 and "system_admin" in refused.stderr and "storage_admin" in refused.stderr, refused
-    assert target.admin.get(f"/buckets/{bucket}").status == 404
+    assert target.admin.get(f"/buckets/{bucket}").status_code == 404
     assert not importer.journal.exists()
 
 

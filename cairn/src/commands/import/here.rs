@@ -1,4 +1,4 @@
-//! The versions of a bucket here, key by key, beside the list of the source. Pages are fetched ahead.
+//! The versions of a bucket here, key by key. Pages are fetched ahead.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::Scope;
