@@ -14,6 +14,8 @@ pub(crate) enum Access {
     Public,
     /// Everyone, also where another site sends a browser: the provider of sign-ins.
     Redirected,
+    /// Everyone, without a browser: the provider of sign-ins, whose signed token is what counts.
+    Signed,
     /// Clients with the scrape token only (specification, "Metrics").
     Scraper,
     /// Callers with one of these roles.
@@ -122,7 +124,7 @@ impl Operation {
     pub(crate) fn refusal(&self) -> AdminError {
         match self.access {
             Access::Roles(roles) => AdminError::WrongRole(roles),
-            Access::Public | Access::Redirected | Access::Scraper => AdminError::Forbidden,
+            Access::Public | Access::Redirected | Access::Signed | Access::Scraper => AdminError::Forbidden,
         }
     }
 

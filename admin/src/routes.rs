@@ -457,6 +457,8 @@ static CONSOLE_ROUTES: &[Route] = &[
     get("/sign-in", Access::Public, "get_sign_in", handler!(console::sign_in)),
     post("/sign-in", Access::Public, "begin_sign_in", handler!(console::begin_sign_in)).unrecorded(),
     get("/sign-in/callback", Access::Redirected, "finish_sign_in", handler!(console::finish_sign_in)),
+    post("/sign-in/logout", Access::Signed, "end_sessions_of_provider", handler!(console::end_of_provider))
+        .access(),
     get("/batch", ALL, READ_BATCH, handler!(console::batch)),
     get("/sessions", ALL, "list_console_sessions", handler!(console::list)),
     delete("/sessions", ALL, "end_own_sessions", handler!(console::end_own)).access(),

@@ -83,6 +83,7 @@ impl AdminService {
         // A browser sends the cookie for pages on other ports of the same host, too.
         let is_wanted = match route.operation.access {
             Access::Redirected => is_navigation(head),
+            Access::Signed => true,
             _ if is_change => is_of_console(head),
             _ => is_wanted_read(head),
         };
@@ -167,7 +168,7 @@ impl AdminService {
                 .ok_or(AdminError::NoSession(NO_SESSION));
         }
         match operation.access {
-            Access::Public | Access::Redirected => Ok(None),
+            Access::Public | Access::Redirected | Access::Signed => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
             Access::Scraper => Err(AdminError::NotScraper(credentials.scrape_token.is_some())),
             Access::Roles(_) => {

@@ -16,7 +16,7 @@ use crate::hosts::{ConsoleHosts, content_security_policy};
 const PAGE_ROUTE: &str = "/";
 const ASSET_ROUTE: &str = "/assets/{file}";
 /// The paths of logins, which the management plane serves.
-const LOGIN_ROUTES: [&str; 3] = ["/session", "/sign-in", "/sign-in/callback"];
+const LOGIN_ROUTES: [&str; 4] = ["/session", "/sign-in", "/sign-in/callback", "/sign-in/logout"];
 /// The operation of these routes.
 const OPERATION: &str = "get_console";
 

@@ -30,6 +30,15 @@ pub(crate) const FAILURE_KEPT: Duration = Duration::from_secs(3);
 /// How much the clocks of provider and server may differ, in seconds.
 pub(crate) const CLOCK_SKEW_SECONDS: u64 = 60;
 
+/// Largest logout token, in bytes. One has less than a kilobyte.
+pub const LOGOUT_TOKEN_BYTES_MAX: usize = 16 << 10;
+/// The age at which a logout token is not accepted any more, in seconds: the provider sends it at once.
+pub(crate) const LOGOUT_AGE_SECONDS_MAX: u64 = 300;
+/// Most logout tokens that are verified at a time: a part of the queue, which sign-ins use, too.
+pub(crate) const LOGOUTS_AT_ONCE_MAX: usize = QUEUE_MAX / 8;
+/// Most logout tokens that are remembered, of some 50 bytes each. Only the provider can send valid ones.
+pub(crate) const LOGOUTS_USED_MAX: usize = 10_000;
+
 /// Random bytes of state, nonce, PKCE verifier and cookie.
 pub(crate) const RANDOM_BYTES: usize = 32;
 /// Longest subject (OpenID Connect Core, section 2: 255 ASCII characters).

@@ -18,6 +18,8 @@ pub struct Person {
     pub name: String,
     /// What the claims give.
     pub standing: Standing,
+    /// The session at the provider (`sid`), if it names one. The end of that session ends the one here.
+    pub session: Option<String>,
 }
 
 /// Returns the value of a claim: by its name, or by a JSON pointer that begins with a slash.
@@ -48,6 +50,7 @@ impl Person {
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
         let named = text(&settings.name_claim).or_else(|| text("email"));
         let name = named.unwrap_or_else(|| harmless(subject, NAME_BYTES_MAX));
+        let session = claims.get("sid").and_then(Value::as_str).map(str::to_owned);
         let values = claim(claims, &settings.role_claim);
         let has = |wanted: &str| match values {
             Some(Value::String(value)) => value == wanted,
@@ -56,7 +59,7 @@ impl Person {
         };
         let (shown, provider) = (&settings.role_claim, &settings.name);
         match (settings.roles.standing_of(has), values) {
-            (Some(standing), _) => Ok(Self { subject: subject.to_owned(), name, standing }),
+            (Some(standing), _) => Ok(Self { subject: subject.to_owned(), name, standing, session }),
             (None, Some(_)) => Err(SignInError::Refused(format!(
                 "no value of the claim \"{shown}\" gives {name} a role here; ask an administrator"
             ))),

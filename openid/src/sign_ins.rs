@@ -9,12 +9,14 @@ use zeroize::Zeroizing;
 
 use crate::error::SignInError;
 use crate::limits::{CODE_BYTES_MAX, QUOTED_BYTES_MAX};
+use crate::logouts::Logouts;
 use crate::pending::{Pending, Taken};
 use crate::person::Person;
 use crate::provider::{Code, Provider, encoded, refused};
 use crate::settings::OpenIdSettings;
 use crate::tasks::Tasks;
 use crate::text::harmless;
+use crate::token::Logout;
 
 /// Sign-ins with one provider. Clones share them.
 #[derive(Clone)]
@@ -24,6 +26,7 @@ struct Shared {
     settings: Arc<OpenIdSettings>,
     provider: Provider,
     pending: Pending,
+    logouts: Logouts,
     tasks: Tasks,
 }
 
@@ -56,7 +59,8 @@ impl SignIns {
     pub fn new(settings: OpenIdSettings) -> Self {
         let settings = Arc::new(settings);
         let provider = Provider::new(Arc::clone(&settings));
-        Self(Arc::new(Shared { settings, provider, pending: Pending::default(), tasks: Tasks::default() }))
+        let (pending, logouts, tasks) = (Pending::default(), Logouts::default(), Tasks::default());
+        Self(Arc::new(Shared { settings, provider, pending, logouts, tasks }))
     }
 
     /// Asks for the metadata of the provider, so that the log says at the start what is wrong. Does not wait.
@@ -138,6 +142,29 @@ impl SignIns {
         let code = Code { code, nonce: taken.nonce.clone(), verifier: taken.verifier.clone(), is_of_issuer };
         let shared = Arc::clone(&self.0);
         self.0.tasks.run(move || shared.provider.person(&code)).await
+    }
+
+    /// Verifies a logout token of the provider (Back-Channel Logout). [`Self::use_up`] comes before anything is ended.
+    ///
+    /// # Errors
+    /// `Invalid`, `Unavailable`, `Busy`.
+    pub async fn verify_logout(&self, token: String) -> Result<Logout, SignInError> {
+        let turn = self.0.logouts.turn()?;
+        let shared = Arc::clone(&self.0);
+        let verify = move || {
+            // It ends with the work, and not with a client that does not wait.
+            let _turn = turn;
+            shared.provider.logout(&token)
+        };
+        self.0.tasks.run(verify).await
+    }
+
+    /// Uses a logout, which counts once.
+    ///
+    /// # Errors
+    /// `Invalid` if it was used before, `Busy`.
+    pub fn use_up(&self, logout: &Logout) -> Result<(), SignInError> {
+        self.0.logouts.use_up(&logout.id, Instant::now())
     }
 
     /// Returns whether the sign-in of this cookie is to be finished, or its failure to be told.

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ from .server import LOOPBACK, REPOSITORY, Cairn, clean_environment, free_ports
 from .wait import until
 
 PROGRAM = REPOSITORY / "tests/clients/openid-provider/provider.mjs"
+LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 CLIENT_ID, CLIENT_SECRET = "cairn console", "client+secret/of:the=tests"
 PEOPLE = {
     "ada": {"preferred_username": "ada", "groups": ["everybody", "cairn-admins"]},
@@ -73,6 +75,8 @@ class Provider:
             "redirect_uris": [f"{console}/sign-in/callback" for console in self.consoles],
             "post_logout_redirect_uris": [f"{console}/" for console in self.consoles],
         }
+        if self.consoles:
+            client |= {"backchannel_logout_uri": f"{self.consoles[0]}/sign-in/logout", "backchannel_logout_session_required": True}
         configuration = {
             "issuer": self.issuer, "port": self.port, "clients": [client], "people": PEOPLE, "inIdToken": self.in_id_token,
             "scopes": ["openid"],
@@ -211,6 +215,14 @@ class HostileProvider:
         claims = {"iss": self.issuer, "aud": CLIENT_ID, "sub": "1", "nonce": self.nonce, "iat": now, "exp": now + 300, "preferred_username": "ada", "groups": ["cairn-admins"]}
         claims = {name: value for name, value in (claims | self.claims).items() if value is not None}
         message = ".".join(encoded(json.dumps(part).encode()) for part in (self.header, claims))
+        return f"{message}.{encoded(self.signed(message.encode()))}"
+
+    def logout_token(self, **changes: object) -> str:
+        """Returns a logout token. A claim that is None is left out."""
+        now = int(time.time())
+        claims = {"iss": self.issuer, "aud": CLIENT_ID, "sub": "1", "iat": now, "exp": now + 120, "jti": str(uuid.uuid4()), "events": {LOGOUT: {}}}
+        claims = {name: value for name, value in (claims | changes).items() if value is not None}
+        message = ".".join(encoded(json.dumps(part).encode()) for part in (self.header | {"typ": "logout+jwt"}, claims))
         return f"{message}.{encoded(self.signed(message.encode()))}"
 
     def answer(self, path: str) -> tuple[int, bytes]:

@@ -84,7 +84,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "openid": [
-        {"limits", "text"}, {"error"}, {"settings"}, {"token"}, {"pending", "person", "tasks"}, {"provider"}, {"sign_ins"},
+        {"limits", "text"}, {"error"}, {"settings"}, {"token"}, {"logouts", "pending", "person", "tasks"}, {"provider"}, {"sign_ins"},
     ],
     "webhooks": [
         {"limits"},

@@ -13,7 +13,7 @@ use crate::error::SignInError;
 use crate::limits::{FAILURE_KEPT, KEYS_AGE_MIN, METADATA_AGE_MAX};
 use crate::person::{Person, is_complete};
 use crate::settings::OpenIdSettings;
-use crate::token::{Expected, KeySet, WantedKey, verified};
+use crate::token::{Expected, KeySet, Logout, WantedKey, verified, verified_logout};
 pub(crate) use client::encoded;
 use client::{Client, Transport};
 pub(crate) use exchange::{Code, refused};
@@ -110,6 +110,23 @@ impl Provider {
             exchange::add_user_info(&self.client, &metadata, &tokens, &mut claims)?;
         }
         Person::of(&claims, &self.settings)
+    }
+
+    /// Verifies a logout token.
+    ///
+    /// # Errors
+    /// `Invalid`, `Unavailable`.
+    pub(crate) fn logout(&self, token: &str) -> Result<Logout, SignInError> {
+        let invalid = |why: String| SignInError::Invalid(why.replace("ID token", "logout token"));
+        let wanted = WantedKey::of(token).map_err(invalid)?;
+        let metadata = self.metadata()?;
+        let key = self.key(&metadata, &wanted).map_err(|error| match error {
+            SignInError::Invalid(why) => invalid(why),
+            error => error,
+        })?;
+        let OpenIdSettings { issuer, client_id, .. } = &*self.settings;
+        verified_logout(token, &key, wanted.algorithm, Expected { issuer, client_id, nonce: "" })
+            .map_err(invalid)
     }
 
     /// Returns the key of a token. An unknown one is looked for in the keys that the provider publishes now.

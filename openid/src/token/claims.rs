@@ -29,29 +29,35 @@ pub(crate) fn verified(
     algorithm: Algorithm,
     expected: Expected<'_>,
 ) -> Result<Claims, String> {
+    let claims = signed_claims(token, key, algorithm, expected, &["exp", "iss", "aud", "sub"])?;
+    check_issue(&claims, expected, get_current_timestamp())?;
+    check(&claims, expected)?;
+    Ok(claims)
+}
+
+/// Returns the claims of a token whose signature, issuer, audience and times are valid, and that has the `required` ones.
+pub(super) fn signed_claims(
+    token: &str,
+    key: &DecodingKey,
+    algorithm: Algorithm,
+    expected: Expected<'_>,
+    required: &[&str],
+) -> Result<Claims, String> {
     install();
     let mut validation = Validation::new(algorithm);
     validation.leeway = CLOCK_SKEW_SECONDS;
     validation.validate_nbf = true;
     validation.set_issuer(&[expected.issuer]);
     validation.set_audience(&[expected.client_id]);
-    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-    let claims =
-        decode::<Claims>(token, key, &validation).map_err(|error| meaning(error.kind(), expected))?.claims;
-    check(&claims, expected, get_current_timestamp())?;
-    Ok(claims)
+    validation.set_required_spec_claims(required);
+    Ok(decode::<Claims>(token, key, &validation).map_err(|error| meaning(error.kind(), expected))?.claims)
 }
 
-/// Checks what the crate does not.
-fn check(claims: &Claims, expected: Expected<'_>, now: u64) -> Result<(), String> {
-    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+/// Checks by whom, for whom and when a token was issued, as far as the crate does not. Returns the time.
+pub(super) fn check_issue(claims: &Claims, expected: Expected<'_>, now: u64) -> Result<f64, String> {
     // The crate would take a list of issuers, too.
-    if text("iss") != Some(expected.issuer) {
+    if claims.get("iss").and_then(Value::as_str) != Some(expected.issuer) {
         return Err(meaning(&ErrorKind::InvalidIssuer, expected));
-    }
-    let nonce = text("nonce").unwrap_or_default();
-    if !bool::from(nonce.as_bytes().ct_eq(expected.nonce.as_bytes())) {
-        return Err("the ID token has another nonce than the one of this sign-in".to_owned());
     }
     let has_others = claims.get("aud").and_then(Value::as_array).is_some_and(|audience| audience.len() > 1);
     let azp = claims.get("azp");
@@ -67,8 +73,21 @@ fn check(claims: &Claims, expected: Expected<'_>, now: u64) -> Result<(), String
             "the ID token was issued in the future, by more than {CLOCK_SKEW_SECONDS} s: compare the clocks of provider and server"
         ));
     }
-    let subject = text("sub").unwrap_or_default();
-    if subject.is_empty() || subject.len() > SUBJECT_BYTES_MAX || subject.chars().any(char::is_control) {
+    Ok(issued)
+}
+
+/// Whether a text can be the id of a person, a session or a token.
+pub(super) fn is_identifier(text: &str) -> bool {
+    (1..=SUBJECT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+/// Checks nonce and subject.
+fn check(claims: &Claims, expected: Expected<'_>) -> Result<(), String> {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
+    if !bool::from(text("nonce").as_bytes().ct_eq(expected.nonce.as_bytes())) {
+        return Err("the ID token has another nonce than the one of this sign-in".to_owned());
+    }
+    if !is_identifier(text("sub")) {
         return Err(format!("the subject of the ID token does not have 1 to {SUBJECT_BYTES_MAX} characters"));
     }
     Ok(())

@@ -1,8 +1,11 @@
-//! ID tokens: which key signed one, and what it says.
+//! ID tokens and logout tokens: which key signed one, and what it says.
 
 mod claims;
 mod key_set;
+mod logout;
 mod ring_verifier;
 
 pub(crate) use claims::{Claims, Expected, verified};
 pub(crate) use key_set::{KeySet, WantedKey};
+pub use logout::Logout;
+pub(crate) use logout::verified_logout;

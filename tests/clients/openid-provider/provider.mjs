@@ -20,6 +20,9 @@ const provider = new Provider(issuer, {
   conformIdTokenClaims: !inIdToken,
   pkce: { required: () => true },
   cookies: { keys: [randomUUID()] },
-  features: { devInteractions: { enabled: true }, rpInitiatedLogout: { enabled: true } },
+  // Consoles are on this machine, whose addresses the provider does not send to otherwise.
+  fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
+  features: { devInteractions: { enabled: true }, rpInitiatedLogout: { enabled: true }, backchannelLogout: { enabled: true } },
 });
+provider.on("backchannel.error", (_, error) => console.log("no logout:", error.message));
 provider.listen(port, () => console.log("ready"));

@@ -1,12 +1,14 @@
 """People sign in to the console through a certified OpenID provider, with requests and in a real Chromium."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
 from harness.console import Console, signed_in
-from harness.management import API, expect, expect_refusal
+from harness.management import API, TIMEOUT, expect, expect_refusal
 from harness.openid import CLIENT_SECRET, Provider, Visitor, settings
 from harness.page import Page, console_browser, start_with_console
 from harness.server import Cairn
@@ -189,6 +191,22 @@ def test_signing_out_offers_the_page_of_the_provider(served: Cairn, provider: Pr
     assert url.startswith(f"{provider.issuer}/session/end?") and "post_logout_redirect_uri=http%3A%2F%2F127.0.0.1" in url
     page = visitor.browser.get(url)
     assert page.status_code == 200 and "sign-out" in page.text.lower()
+
+
+def test_a_logout_at_the_provider_ends_the_session_here(served: Cairn, provider: Provider):
+    """The provider tells it by itself (Back-Channel Logout). Another browser of the same person stays signed in."""
+    left, staying = Visitor(served), Visitor(served)
+    for visitor in (left, staying):
+        visitor.sign_in("olga")
+    url = left.session()["sign_out_url"]
+    page = left.browser.get(url, timeout=TIMEOUT).text
+    action, secret = re.search(r'<form[^>]*action="([^"]+)"', page)[1], re.search(r'name="xsrf" value="([^"]+)"', page)[1]
+    answer = left.browser.post(urljoin(url, action), data={"xsrf": secret, "logout": "yes"}, allow_redirects=False, timeout=TIMEOUT)
+    assert answer.status_code in (302, 303), answer.text
+    until(lambda: left.session() is None, lambda: (provider.folder / "provider.log").read_text(errors="replace")[-2000:])
+    assert staying.session()["principal"] == "person:olga"
+    (event,) = audited(served, operation="end_sessions_of_provider")
+    assert event["result"] == "allowed" and event["detail"].startswith("1 session ended by the provider, subject olga, session ")
 
 
 def test_shares_say_who_made_them(served: Cairn):

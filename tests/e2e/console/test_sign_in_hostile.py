@@ -10,11 +10,12 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
+import requests
 
 from harness.certificates import Authority
 from harness.console import Console, signed_in
-from harness.management import expect_refusal
-from harness.openid import CLIENT_ID, CLIENT_SECRET, HostileProvider, Visitor, settings
+from harness.management import TIMEOUT, expect, expect_refusal
+from harness.openid import CLIENT_ID, CLIENT_SECRET, LOGOUT, HostileProvider, Visitor, settings
 from harness.server import LOOPBACK, Cairn
 from harness.wait import until
 
@@ -242,3 +243,77 @@ def test_a_provider_that_hangs_keeps_nobody_else_waiting(make_store: Callable[..
             assert {answer.result() for answer in answers} == {429, 503}
         refusal = expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
         assert "did not answer within 10 s" in refusal
+
+
+def log_out(store: Cairn, token: str | None, **more: str) -> requests.Response:
+    """Posts a logout token as a provider does."""
+    form = {"logout_token": token, "more": "is ignored"} if token is not None else more
+    return requests.post(f"{store.console}/sign-in/logout", data=form, timeout=TIMEOUT)
+
+
+def test_a_logout_of_the_provider_ends_the_sessions_that_it_names(served: Cairn, provider: HostileProvider):
+    """Of a person, or of one session at the provider. Each token counts once, and the audit trail has who was signed out."""
+    def signed_in_as(subject: str, session: str | None) -> Visitor:
+        provider.claims = {"sub": subject, "sid": session}
+        visitor = Visitor(served)
+        provider.come_back(visitor)
+        assert visitor.session() is not None
+        return visitor
+
+    one, two, unnamed, other = signed_in_as("pat", "a"), signed_in_as("pat", "b"), signed_in_as("pat", None), signed_in_as("kim", "c")
+    alive = lambda: [visitor.session() is not None for visitor in (one, two, unnamed, other)]  # noqa: E731
+    token = provider.logout_token(sub=None, sid="a")
+    response = log_out(served, token)
+    assert (response.status_code, response.json(), response.headers["cache-control"]) == (200, {}, "no-store")
+    assert alive() == [False, True, True, True]
+    one = signed_in_as("pat", "a")
+    assert "used before" in expect_refusal(log_out(served, token), 400, "INVALID_REQUEST") and all(alive())
+    assert log_out(served, provider.logout_token(sub="pat", sid="b")).status_code == 200
+    # For the session that was not named, the person is all that is known.
+    assert alive() == [True, False, False, True]
+    assert log_out(served, provider.logout_token(sub="pat")).status_code == 200
+    assert alive() == [False, False, False, True]
+    assert log_out(served, provider.logout_token(sub="nobody")).status_code == 200
+    events = expect(served.admin.get("/audit/events", params={"operation": "end_sessions_of_provider", "result": "allowed"}), 200)["events"]
+    assert [event["detail"].split(",")[0] for event in events] == [
+        "0 sessions ended by the provider", "1 session ended by the provider", "2 sessions ended by the provider", "1 session ended by the provider"
+    ]
+
+
+@pytest.mark.parametrize(("claims", "reason"), [
+    ({"iss": "http://other.example"}, "not of the issuer"), ({"aud": "another"}, "not for the client"), ({"aud": [CLIENT_ID, "another"]}, "azp"),
+    ({"exp": 1_700_000_000}, "expired"), ({"exp": None}, "no claim exp"), ({"iat": 1_700_000_000}, "ago"), ({"iat": 5_000_000_000}, "in the future"),
+    ({"iat": None}, "iat"), ({"events": None}, "events"), ({"events": {"http://other.example": {}}}, "events"), ({"events": {LOGOUT: "x"}}, "events"),
+    ({"nonce": "n"}, "nonce"), ({"sub": None}, "neither"), ({"sub": 7}, "sub"), ({"sid": ""}, "sid"), ({"jti": None}, "jti"), ({"jti": "x" * 300}, "jti"),
+])
+def test_wrong_logout_tokens_end_nothing(served: Cairn, provider: HostileProvider, claims: dict, reason: str):
+    """Each is refused with a sentence that names the claim."""
+    visitor = Visitor(served)
+    provider.come_back(visitor)
+    message = expect_refusal(log_out(served, provider.logout_token(**claims)), 400, "INVALID_REQUEST")
+    assert reason in message and "ID token" not in message, message
+    assert visitor.session() is not None
+
+
+def test_logouts_need_a_signature_of_the_provider(served: Cairn, provider: HostileProvider):
+    """Of a published key, as ID tokens do. An ID token is no logout, and a browser of another site gets no further than others."""
+    visitor = Visitor(served)
+    provider.come_back(visitor)
+    good = provider.signed
+    assert "not about a logout" in expect_refusal(log_out(served, provider.token()), 400, "INVALID_REQUEST")
+    for header in ({"alg": "none"}, {"alg": "HS256", "kid": "one"}, {"alg": "RS256", "kid": "unknown"}, {"alg": "ES256", "kid": "one"}):
+        provider.header, provider.signed = header, good if header["alg"] == "RS256" else lambda _: b""
+        expect_refusal(log_out(served, provider.logout_token()), 400, "INVALID_REQUEST")
+    provider.header, provider.signed = {"alg": "RS256", "kid": "one"}, lambda message: good(message + b"x")
+    assert "signature of the logout token" in expect_refusal(log_out(served, provider.logout_token()), 400, "INVALID_REQUEST")
+    for token in ("", "x", "a.b.c", "e30.e30.e30"):
+        expect_refusal(log_out(served, token), 400, "INVALID_REQUEST")
+    assert "logout_token" in expect_refusal(log_out(served, None, other="x"), 400, "INVALID_REQUEST")
+    expect_refusal(log_out(served, "x" * 20_000), 413, "PAYLOAD_TOO_LARGE")
+    assert requests.get(f"{served.console}/sign-in/logout", timeout=TIMEOUT).headers["allow"] == "POST"
+    assert visitor.session() is not None
+
+
+def test_without_a_provider_there_is_no_logout(make_store: Callable[..., Cairn]):
+    """404, as for the rest of the sign-in."""
+    expect_refusal(log_out(make_store().start(), "a.b.c"), 404, "NOT_FOUND")

@@ -6,7 +6,7 @@
 use cairn_http1::query_pairs;
 use cairn_model::{Clock, SystemClock};
 use cairn_net::ResponseBody;
-use cairn_openid::{ProviderAnswer, SignInError};
+use cairn_openid::{LOGOUT_TOKEN_BYTES_MAX, ProviderAnswer, SignInError};
 use http::StatusCode;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -107,9 +107,60 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
         let audit = AuditContext { caller: Some(&caller), ..*call.audit };
         audit.record_login(log).await?;
     }
-    let source = SessionSource::of(call.audit.client, call.head);
+    let source = SessionSource::of(call.audit.client, call.head).at_provider(person.session);
     let (cookie, _) = call.sessions()?.begin(caller, call.head, source, None, SystemClock.now())?;
     Ok(set_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove_ended(call.head)))
+}
+
+/// `POST /sign-in/logout`: the provider has ended sessions of people (OpenID Connect Back-Channel Logout 1.0). The sessions here
+/// end that came from them.
+pub(crate) async fn end_of_provider(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let people = call.sign_ins()?.clone();
+    let token = logout_token(&call.body_of(LOGOUT_TOKEN_BYTES_MAX).await?)?;
+    let verify = async { Ok(people.sign_ins.verify_logout(token).await) };
+    let verified = call.until_disconnect(verify).await?;
+    // From here on nothing waits, so that a token that was used has also ended what it names.
+    let logout = match verified.and_then(|logout| people.sign_ins.use_up(&logout).map(|()| logout)) {
+        Ok(logout) => logout,
+        Err(error) => {
+            if let (SignInError::Invalid(_), Some(log)) = (&error, call.context.audit()) {
+                call.audit.record_denial(log, &format!("{}: {error}", error.code()));
+            }
+            return Err(match error {
+                SignInError::Busy => {
+                    AdminError::TooManyRequests("too many logouts are being processed; try again later")
+                }
+                SignInError::Unavailable(why) => AdminError::SignInUnavailable(why),
+                error => AdminError::invalid(error.to_string()),
+            });
+        }
+    };
+    let ended = call.sessions()?.end_of_provider(&logout);
+    let of = |kind: &str, id: Option<&String>| id.map(|id| format!(", {kind} {id}")).unwrap_or_default();
+    let (subject, session) = (of("subject", logout.subject.as_ref()), of("session", logout.session.as_ref()));
+    let sessions = if ended == 1 { "session" } else { "sessions" };
+    Ok(Reply::json(StatusCode::OK, &NoMembers {})?
+        .detail(format!("{ended} {sessions} ended by the provider{subject}{session}")))
+}
+
+/// A body without members.
+#[derive(Serialize)]
+struct NoMembers {}
+
+/// Returns the only parameter of a form.
+fn logout_token(form: &[u8]) -> Result<String, AdminError> {
+    let invalid = || AdminError::invalid("send a form with the parameter logout_token, once");
+    let form = std::str::from_utf8(form).map_err(|_| invalid())?;
+    let mut found = None;
+    for pair in query_pairs(form) {
+        let (name, value) = pair.map_err(|_| invalid())?;
+        // Others are ignored, as the specification says.
+        if name == "logout_token" && found.replace(value.into_owned()).is_some() {
+            return Err(invalid());
+        }
+    }
+    found.ok_or_else(invalid)
 }
 
 /// Returns the parameters of the provider's answer. Others are ignored, as OpenID Connect says.

@@ -104,7 +104,7 @@ fn describe_operation(operation: &Operation, description: &Description, schemas:
 
 fn security(access: Access) -> Value {
     match access {
-        Access::Public | Access::Redirected => json!([]),
+        Access::Public | Access::Redirected | Access::Signed => json!([]),
         Access::Scraper => json!([{"scrape_token": []}]),
         Access::Roles(_) => json!([{"management_token": []}, {"root_credential": []}]),
     }
