@@ -440,13 +440,13 @@ mod tests {
         for (method, resource, query, expected) in [
             (Method::PUT, Service, "", "GET, OPTIONS"),
             (Method::HEAD, Service, "", "GET, OPTIONS"),
-            (Method::PATCH, Bucket, "", "PUT, HEAD, DELETE, OPTIONS"),
+            (Method::PATCH, Bucket, "", "PUT, HEAD, DELETE, GET, OPTIONS"),
             (Method::POST, Object, "", "PUT, GET, HEAD, DELETE, OPTIONS"),
             (Method::PATCH, Object, "", "PUT, GET, HEAD, DELETE, OPTIONS"),
-            (Method::PUT, Bucket, "location", "GET"),
-            (Method::DELETE, Bucket, "versioning", "GET, PUT"),
-            (Method::PUT, Bucket, "versions", "GET"),
-            (Method::DELETE, Object, "retention", "GET, PUT"),
+            (Method::PUT, Bucket, "location", "GET, OPTIONS"),
+            (Method::DELETE, Bucket, "versioning", "GET, PUT, OPTIONS"),
+            (Method::PUT, Bucket, "versions", "GET, OPTIONS"),
+            (Method::DELETE, Object, "retention", "GET, PUT, OPTIONS"),
         ] {
             match routed(&method, resource, query, &[]) {
                 Route::MethodNotAllowed { allow, .. } => assert_eq!(allow, expected),

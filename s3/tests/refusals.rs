@@ -13,7 +13,7 @@ fn wrong_methods_hosts_owners_and_repeated_headers_are_refused() {
     );
     assert_eq!(
         send(Call::new("PATCH", "/photos")).expect(405).header("allow"),
-        Some("PUT, HEAD, DELETE, OPTIONS")
+        Some("PUT, HEAD, DELETE, GET, OPTIONS")
     );
     assert_eq!(send(Call::new("PUT", "/")).expect(405).header("allow"), Some("GET, OPTIONS"));
     send(Call::new("GET", "/a").header("host", "photos.s3.test")).refused(501, "NotImplemented");

@@ -500,8 +500,8 @@ def test_unsupported_methods_are_refused(s3: S3, bucket: str, method: str, path:
     target = "/" if path is None else f"/{bucket}/{path}".rstrip("/")
     response = s3.request(method, target, [("Content-Length", "0")])
     assert_error(response, 405, "MethodNotAllowed")
-    served = {None: {"GET"}, "": {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}}.get(path, {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
-    assert set(response.header("allow").split(", ")) == served
+    served = {"GET", "OPTIONS"} if path is None else {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
+    assert set(response.get("allow").split(", ")) == served
 
 
 @pytest.mark.parametrize("method", ["TRACE", "FOO", "get", "CONNECT"])
