@@ -1,5 +1,6 @@
 """Rules on the documents: links lead somewhere, the files that they name exist, and prose wraps at 120 columns."""
 
+import json
 import re
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
@@ -79,6 +80,18 @@ def test_files_that_documents_name_exist():
     texts = {str(path.relative_to(REPOSITORY)): path.read_text() for path in documents}
     assert sum(len(PATH.findall(without_code(text))) for text in texts.values()) > 1000
     assert {name: missing for name, text in texts.items() if (missing := missing_paths(text, files))} == {}
+
+
+def test_the_readme_names_every_crate_and_counts_clients_and_applications():
+    """Each crate of the top level is in the table of folders; the numbers are those of the matrix and of the pages."""
+    text = (REPOSITORY / "README.md").read_text()
+    folders = {path.parent.name for path in tracked("*/Cargo.toml") if path.parent.parent == REPOSITORY}
+    assert len(folders) > 15
+    assert {folder for folder in folders if f"[`{folder}/`]({folder})" not in text} == set()
+    clients = json.loads((REPOSITORY / "tests/client_matrix/results.json").read_text())["versions"]
+    assert f"[matrix of {len(clients)} clients]" in " ".join(text.split())
+    applications = [path for path in tracked("docs/applications/*.md") if path.name != "README.md"]
+    assert f"[{len(applications)} applications]" in " ".join(text.split())
 
 
 def test_a_path_that_leads_nowhere_is_found():
