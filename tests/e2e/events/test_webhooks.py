@@ -510,19 +510,22 @@ def test_example_receiver_prints_each_key_once_although_it_was_away(hooks: Cairn
     webhook, secret = create(hooks.admin, f"http://{LOOPBACK}:{port}/", name)
     output = tmp_path / "output"
 
-    def run(*keys: str) -> None:
+    def run(*keys: str, lines: int) -> None:
+        """Writes the keys while the receiver runs, until it has printed so many lines in all and nothing is left to deliver."""
         with output.open("ab") as out:
             process = subprocess.Popen([sys.executable, EXAMPLE, secret, str(port)], stdout=out)
         try:
             for key in keys:
                 hooks.s3.put(name, key, b"x")
-            until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
+            # Nothing is pending either before the events have been queued.
+            until(lambda: len(output.read_text().splitlines()) >= lines, "the receiver has printed the keys")
+            until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0, "nothing is pending")
         finally:
             process.kill()
             process.wait()
 
-    run("a", "b")
+    run("a", "b", lines=2)
     hooks.s3.put(name, "while it was away", b"x")
-    run("c")
+    run("c", lines=4)
     printed = output.read_text().splitlines()
     assert sorted(printed) == sorted(f"object.created {name} {key}" for key in ("a", "b", "while it was away", "c"))

@@ -56,6 +56,21 @@ def test_restic(make_store, run_folder: Path, tmp_path: Path, monkeypatch: pytes
     copy_with_writers(make_store(), 'restic backup "$CAIRN_DATA_DIR"', restoring, tmp_path)
 
 
+@pytest.mark.skipif(shutil.which("kopia") is None, reason="kopia is not installed")
+@pytest.mark.may_skip(reason="no registry that ./test installs from has Kopia")
+def test_kopia(make_store, run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The repository has both snapshots; the last one is restored."""
+    monkeypatch.setenv("KOPIA_PASSWORD", "k")
+    monkeypatch.setenv("KOPIA_CONFIG_PATH", str(tmp_path / "kopia.config"))
+    monkeypatch.setenv("KOPIA_CACHE_DIRECTORY", str(tmp_path / "cache"))
+    monkeypatch.setenv("KOPIA_LOG_DIR", str(tmp_path / "log"))
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    subprocess.run(["kopia", "repository", "create", "filesystem", "--path", str(repository)], check=True, stdout=subprocess.DEVNULL)
+    restoring = 'kopia snapshot restore --snapshot-time latest --write-sparse-files "$CAIRN_DATA_DIR" "$COPY"'
+    copy_with_writers(make_store(), 'kopia snapshot create "$CAIRN_DATA_DIR"', restoring, tmp_path)
+
+
 @pytest.fixture(params=["xfs", "btrfs"])
 def reflink_disk(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[Path]:
     """A disk on which files can share blocks."""
