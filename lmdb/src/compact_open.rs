@@ -192,6 +192,7 @@ impl Environment {
         expected_bytes: u64,
         options: &OpenCompactOptions<'_>,
     ) -> Result<(Arc<Generation>, Totals, Duration), Error> {
+        let flush_failures = self.flush_failures().count();
         let copy = Generation::open(folder, self.options)?;
         copy.open_tables_of(&self.current.get(), tables)?;
         if self.has_log() {
@@ -203,7 +204,8 @@ impl Environment {
         let progress = CopyProgress { expected_bytes, ..CopyProgress::default() };
         let cursor = Cursor { table: Table(1), last: None, tables: tables.len() };
         let (copy, waited) = (Arc::new(copy), Cell::default());
-        let mut copying = Copying { environment: self, copy, recording, cursor, progress, waited, options };
+        let mut copying =
+            Copying { environment: self, copy, recording, cursor, progress, waited, flush_failures, options };
         while !copying.cursor.is_at_end() {
             copying.step()?;
         }
@@ -244,6 +246,8 @@ struct Copying<'c> {
     progress: CopyProgress,
     /// Time for which the current step has waited for the device.
     waited: Cell<Duration>,
+    /// Failed flushes of the device before the copy began.
+    flush_failures: u64,
     options: &'c OpenCompactOptions<'c>,
 }
 
@@ -390,9 +394,12 @@ impl Copying<'_> {
                 let checkpoint = log.prepare_copy(&saved, &self.copy, next)?;
                 with_log = Some((log, saved, checkpoint));
             }
+            let failures = environment.flush_failures();
+            failures.check_none_since(self.flush_failures).map_err(Error::Io)?;
             // Nobody can write to the copy before all threads read it.
             let copy_is_held = self.copy.env.write_txn()?;
-            let flushed = environment.replace_data_file(folder)?;
+            let named = environment.replace_data_file(folder)?;
+            let flushed = named.and_then(|()| failures.check_none_since(self.flush_failures));
             if flushed.is_err() {
                 // A power cut could bring the original back, without any change that follows.
                 environment.is_broken.store(true, Ordering::Release);

@@ -155,7 +155,7 @@ mod tests {
     use crate::log::checkpoint_slot::Checkpoint;
     use crate::log::faults::LogFaults;
     use crate::log::log_record::LogHead;
-    use crate::{Environment, EnvironmentOptions, Error, LogOptions};
+    use crate::{Environment, EnvironmentOptions, Error, FlushFailures, LogOptions};
     use std::collections::BTreeMap;
     use std::fs::File;
     use std::path::Path;
@@ -194,7 +194,9 @@ mod tests {
 
     /// Makes an environment with the keys 0 to 3 in its checkpoint, and 4 to 9 in a record each, as a crash leaves it.
     fn make(folder: &Path) {
-        let environment = Environment::open_log(folder, OPTIONS, LOG, LogFaults::default()).expect("opens");
+        let environment =
+            Environment::open_log(folder, OPTIONS, LOG, &FlushFailures::default(), LogFaults::default())
+                .expect("opens");
         (0..4).for_each(|key| commit(&environment, key, 1));
         environment.checkpoint().expect("makes a checkpoint");
         (4..10).for_each(|key| commit(&environment, key, 1));
@@ -217,7 +219,7 @@ mod tests {
     }
 
     fn expect_refused(folder: &Path) {
-        let refused = Environment::open_with_log(folder, OPTIONS, LOG);
+        let refused = Environment::open_with_log(folder, OPTIONS, LOG, &FlushFailures::default());
         assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
     }
 
@@ -225,7 +227,7 @@ mod tests {
     fn expect_usable(folder: &Path, mut expected: Values) {
         for round in 0..4 {
             let environment = if round % 2 == 0 {
-                Environment::open_with_log(folder, OPTIONS, LOG).expect("opens")
+                Environment::open_with_log(folder, OPTIONS, LOG, &FlushFailures::default()).expect("opens")
             } else {
                 Environment::open(folder, OPTIONS).expect("opens")
             };

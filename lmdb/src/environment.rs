@@ -3,6 +3,7 @@
 use crate::changed_keys::ChangedKeys;
 use crate::current::Current;
 use crate::error::Error;
+use crate::flush_failures::FlushFailures;
 use crate::folder::flush_folder;
 pub use crate::generation::EnvironmentOptions;
 use crate::generation::{Committed, DATA_FILE, Generation, Headroom, check_not_truncated};
@@ -44,6 +45,8 @@ pub struct Environment {
     /// Slots of readers of ended processes that were cleared, including those at the opening.
     stale_readers: AtomicU64,
     pub(crate) changed_keys: ChangedKeys,
+    /// Those of the device.
+    flush_failures: FlushFailures,
     /// Set when it is unknown which data file the next start finds. Nothing can be written then.
     pub(crate) is_broken: AtomicBool,
     /// Compactions of this open environment, for the names of their folders.
@@ -111,12 +114,23 @@ impl Environment {
         Self::with(path, options, generation)
     }
 
-    /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable.
+    /// Counts the failed flushes of this environment together with those of other files on the device.
+    pub fn count_in(&mut self, flush_failures: &FlushFailures) {
+        self.flush_failures = flush_failures.clone();
+    }
+
+    /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable. `flush_failures` are those
+    /// of the device: after a further one, nothing more is written until [`Environment::renew`] or the next opening.
     ///
     /// # Errors
     /// As [`Environment::open`], and [`Error::Io`] if the log cannot be created.
-    pub fn open_with_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
-        let mut environment = Self::open_log(path, options, log, LogFaults::default())?;
+    pub fn open_with_log(
+        path: &Path,
+        options: EnvironmentOptions,
+        log: LogOptions,
+        flush_failures: &FlushFailures,
+    ) -> Result<Self, Error> {
+        let mut environment = Self::open_log(path, options, log, flush_failures, LogFaults::default())?;
         let log = environment.log.as_ref().expect("it was opened with a log");
         environment.checkpointer = Some(Checkpointer::start(log, &environment.current)?);
         Ok(environment)
@@ -127,8 +141,10 @@ impl Environment {
         path: &Path,
         options: EnvironmentOptions,
         log: LogOptions,
+        flush_failures: &FlushFailures,
         faults: LogFaults,
     ) -> Result<Self, Error> {
+        let failures_before = flush_failures.count();
         let (generation, recovered, number) = Self::open_generation(path, options, &faults)?;
         let (mut is_saved, mut replayed_records) = (false, 0);
         let (file, id, saved) = match recovered {
@@ -149,11 +165,19 @@ impl Environment {
                 (file, LogId::random().map_err(Error::Io)?, saved)
             }
         };
-        let log = Arc::new(CommitLog::new(path, log, file, id, saved, replayed_records, faults)?);
+        let log = Arc::new(CommitLog::new(
+            path,
+            log,
+            (file, id),
+            (saved, replayed_records),
+            (flush_failures, failures_before),
+            faults,
+        )?);
         if !is_saved {
             log.save_opened(&generation)?;
         }
         let mut environment = Self::with(path, options, generation)?;
+        environment.count_in(flush_failures);
         environment.log = Some(log);
         Ok(environment)
     }
@@ -188,6 +212,7 @@ impl Environment {
             readers: Readers::new(),
             stale_readers,
             changed_keys: ChangedKeys::default(),
+            flush_failures: FlushFailures::default(),
             is_broken: AtomicBool::new(false),
             compactions: AtomicU64::new(0),
         })
@@ -207,6 +232,11 @@ impl Environment {
         if let Some(current) = Arc::into_inner(self.current) {
             drop(Generation::close(current.into_generation()));
         }
+    }
+
+    /// Returns the failed flushes of the device.
+    pub(crate) const fn flush_failures(&self) -> &FlushFailures {
+        &self.flush_failures
     }
 
     /// Returns the log that makes commits durable, if there is one.
@@ -234,10 +264,12 @@ impl Environment {
         self.log().map(CommitLog::status).unwrap_or_default()
     }
 
-    /// Returns why nothing can be written until [`Environment::renew`] or the next opening, if the log has failed.
+    /// Returns why nothing can be written until [`Environment::renew`] or the next opening, if the log has failed, or a flush of
+    /// the device.
     #[must_use]
     pub fn log_failure(&self) -> Option<String> {
-        self.log().and_then(CommitLog::failure)
+        let log = self.log()?;
+        log.check_flushes().err().map(|error| error.to_string()).or_else(|| log.failure())
     }
 
     /// Returns the age of this process's oldest open read transaction. Pages freed since it began cannot be reused.
@@ -328,9 +360,12 @@ impl Environment {
     pub fn extend(&self, bytes: u64) -> Result<(), Error> {
         let _one_at_a_time = self.lock_file();
         let extended = self.current.get().extend(bytes, Headroom::with_log(self.has_log()));
-        if let (Err(error @ Error::Io(_)), Some(log)) = (&extended, self.log()) {
-            // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
-            log.fail_with(error);
+        if let Err(error @ Error::Io(_)) = &extended {
+            self.flush_failures.add();
+            if let Some(log) = self.log() {
+                // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
+                log.fail_with(error);
+            }
         }
         extended
     }

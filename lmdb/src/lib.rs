@@ -18,6 +18,7 @@
 
 // The layers, from bottom to top: a module imports only from those above it in this list.
 mod error;
+mod flush_failures;
 mod folder;
 mod limits;
 mod log_position;
@@ -65,6 +66,7 @@ pub use compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 pub use discard_log::{DamagedLog, discard_log, examine_log};
 pub use environment::{Environment, EnvironmentOptions};
 pub use error::Error;
+pub use flush_failures::FlushFailures;
 pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};
 pub use log::commit_log::{LogOptions, LogStatus};
 pub use record::{RECORD_HEAD_BYTES, Record};

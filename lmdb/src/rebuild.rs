@@ -58,6 +58,7 @@ impl Environment {
         options: &OpenCompactOptions<'_>,
     ) -> Result<(Arc<Generation>, OpenCompaction), Error> {
         let began = Instant::now();
+        let flush_failures = self.flush_failures().count();
         let bytes_before = earlier.data.metadata().map_err(Error::Io)?.len();
         let pin = saved
             .pin
@@ -73,16 +74,18 @@ impl Environment {
         copy.continue_numbers_from(earlier.last_number());
         copy.extend(options.headroom_bytes, Headroom::Reserved)?;
         let checkpoint = log.prepare_rebuilt(saved, &copy)?;
+        self.flush_failures().check_none_since(flush_failures).map_err(Error::Io)?;
         // Nobody can write to the copy before its snapshot is pinned.
         let copy_is_held = copy.env.write_txn()?;
-        if let Err(error) = self.replace_data_file(folder)? {
+        let named = self.replace_data_file(folder)?;
+        if let Err(error) = named.and_then(|()| self.flush_failures().check_none_since(flush_failures)) {
             // A power cut could bring the earlier file back, without any change that follows.
             self.is_broken.store(true, Ordering::Release);
             return Err(Error::Io(error));
         }
         self.is_broken.store(false, Ordering::Release);
         let replaced = self.current.replace(Arc::clone(&copy));
-        log.restart_with(saved, &copy, &checkpoint);
+        log.restart_with(saved, &copy, &checkpoint, flush_failures);
         copy_is_held.abort();
         let records = self.read()?.totals()?.records;
         let bytes_after = copy.data.metadata().map_err(Error::Io)?.len();

@@ -137,7 +137,7 @@ pub fn remove_log_of_replaced_file(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Environment, EnvironmentOptions, LogOptions, Table};
+    use crate::{Environment, EnvironmentOptions, FlushFailures, LogOptions, Table};
     use std::path::Path;
 
     const OPTIONS: EnvironmentOptions = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
@@ -145,7 +145,7 @@ mod tests {
 
     fn open(folder: &Path, with_log: bool) -> (Environment, Table) {
         let environment = if with_log {
-            Environment::open_with_log(folder, OPTIONS, LOG).expect("opens")
+            Environment::open_with_log(folder, OPTIONS, LOG, &FlushFailures::default()).expect("opens")
         } else {
             Environment::open(folder, OPTIONS).expect("opens")
         };

@@ -4,6 +4,7 @@ use crate::changed_keys::{ChangedKey, ChangedKeys};
 use crate::current::Handle;
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::flush_failures::FlushFailures;
 use crate::generation::{Generation, begin_read};
 use crate::iterators::{Entries, Keys, ReverseScan, Scan, Values};
 use crate::log::commit_log::CommitLog;
@@ -201,6 +202,7 @@ impl Environment {
             if self.current.is(&txn.generation) {
                 txn.changes = Some((&self.changed_keys, self.changed_keys.is_recording().then(Vec::new)));
                 txn.log = self.log().map(|log| (log, log.begin()));
+                txn.flush_failures = Some(self.flush_failures());
                 return Ok(txn);
             }
         }
@@ -219,6 +221,8 @@ pub struct WriteTxn<'e> {
     changes: Option<(&'e ChangedKeys, Option<Vec<ChangedKey>>)>,
     /// The log that makes the transaction durable, and the changes so far.
     log: Option<(&'e CommitLog, LoggedChanges)>,
+    /// Where a failed flush is counted. A copy that nobody uses yet has none.
+    flush_failures: Option<&'e FlushFailures>,
 }
 
 /// Where a value is written.
@@ -243,7 +247,16 @@ impl WriteTxn<'_> {
     pub(crate) fn on(generation: Arc<Generation>) -> Result<Self, Error> {
         let txn = borrow_for_transaction(&generation).env.write_txn()?;
         let totals = read_totals(&txn, generation.database(Table::TOTALS))?;
-        Ok(Self { txn, generation, totals, scratch: Vec::new(), changed: false, changes: None, log: None })
+        Ok(Self {
+            txn,
+            generation,
+            totals,
+            scratch: Vec::new(),
+            changed: false,
+            changes: None,
+            log: None,
+            flush_failures: None,
+        })
     }
 
     fn database(&self, table: Table) -> Option<&Database> {
@@ -438,9 +451,13 @@ impl WriteTxn<'_> {
         if let Some((recorded, Some(keys))) = &mut self.changes {
             recorded.append(number, std::mem::take(keys));
         }
-        let Self { txn, generation, changes, log, totals, .. } = self;
+        let Self { txn, generation, changes, log, totals, flush_failures, .. } = self;
         let committed = match log {
-            None => generation.commit(txn, None),
+            None => generation.commit(txn, None).inspect_err(|error| {
+                if let (Error::Io(_), Some(failures)) = (error, flush_failures) {
+                    failures.add();
+                }
+            }),
             Some((log, logged)) => commit_after_log(&generation, txn, log, logged, totals),
         };
         if let (Err(_), Some((recorded, Some(_)))) = (&committed, &changes) {

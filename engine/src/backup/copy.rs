@@ -14,7 +14,7 @@ use crate::format::object_record::{Content, ObjectRecord};
 use crate::format::part_record::PartRecord;
 use crate::slice::tables::{Tables, open_environment};
 use crate::store::hold_copy::HoldFile;
-use cairn_lmdb::{Environment, ReadTxn, Table};
+use cairn_lmdb::{Environment, FlushFailures, ReadTxn, Table};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
@@ -262,7 +262,8 @@ impl Copy<'_, '_> {
         }
         let failed = |error: &dyn std::fmt::Display| BackupError::damaged(metadata, error);
         let (environment, tables) =
-            open_environment(metadata, None, format_version).map_err(|error| failed(&error))?;
+            open_environment(metadata, (None, &FlushFailures::default()), format_version)
+                .map_err(|error| failed(&error))?;
         let done = self.add_payloads_of(slice, &environment, &tables, data);
         environment.close();
         done

@@ -58,8 +58,8 @@ fn flush_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
             outcome.insert(number);
         }
     }
-    // After the flushes: a volume may have been recovered since a payload was written, even while the others were flushed.
-    let commands = refuse_earlier_epochs(slice, commands);
+    // After the flushes: another one may have failed since a payload was written, even while these were made.
+    let commands = refuse_doubtful_payloads(slice, commands);
     if failed.is_empty() {
         return commands;
     }
@@ -71,18 +71,20 @@ fn flush_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
     kept
 }
 
-/// Fails payloads in volumes that began before the last recovery from a failed flush. A flush now would not prove that their
-/// first writes are durable.
-fn refuse_earlier_epochs(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
-    let epoch = slice.space.flush_epoch();
-    let is_earlier = |command: &Command| {
+/// Fails payloads in volumes that began before a flush of the device failed: also one of another file. A flush now would not
+/// prove that their first writes are durable.
+fn refuse_doubtful_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
+    let failures = slice.flush_failures.count();
+    let is_doubtful = |command: &Command| {
         let payload = command.payload();
-        payload.is_some_and(|payload| payload.flush_epoch() != epoch && payload.volumes().next().is_some())
+        payload
+            .is_some_and(|payload| payload.flush_failures() != failures && payload.volumes().next().is_some())
     };
-    if epoch == 0 || !commands.iter().any(is_earlier) {
+    let is_ignored = slice.faults.has(Flaw::IgnoreFailedFlush);
+    if failures == 0 || is_ignored || !commands.iter().any(is_doubtful) {
         return commands;
     }
-    let (lost, kept): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_earlier);
+    let (lost, kept): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_doubtful);
     fail_all(lost, &EngineError::Io("a flush failed while the payload was written".to_owned()));
     kept
 }

@@ -25,6 +25,7 @@ use crate::format::block::block_check;
 use crate::format::extent::Extent;
 use crate::format::superblock::StoreId;
 use crate::limits::{UNIT_BYTES, VOLUME_BYTES_MAX};
+use cairn_lmdb::FlushFailures;
 use cairn_model::{u64_of, usize_of};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,8 @@ pub(crate) struct Volume {
     /// Held during a flush. The kernel reports a failed write-back to one of two flushes at the same time; the other one would
     /// succeed although nothing is durable.
     flushing: Mutex<()>,
+    /// Those of the device.
+    flush_failures: FlushFailures,
 }
 
 /// A fault of a volume's file while it is open.
@@ -123,6 +126,7 @@ impl Volume {
     /// The file gets its name last. If there is a crash before that, the next start removes the file.
     pub(crate) fn create(
         files: &Files,
+        flush_failures: &FlushFailures,
         folder: &Path,
         store: StoreId,
         slice: u16,
@@ -139,12 +143,15 @@ impl Volume {
             units: AtomicU32::new(0),
             failed: AtomicBool::new(false),
             flushing: Mutex::new(()),
+            flush_failures: flush_failures.clone(),
         };
+        let failures_before = flush_failures.count();
         let made = volume.grow_to(bytes).and_then(|()| {
             volume.file.write_all_at(&header(store, slice, number).0, 0)?;
-            volume.file.sync_all()?;
+            volume.flush_with(VolumeFile::sync_all)?;
             files.rename(&unnamed, &volume.path)?;
-            files.sync_folder(&folder.join("volumes"))
+            flush_failures.counted(files.sync_folder(&folder.join("volumes")))?;
+            flush_failures.check_none_since(failures_before)
         });
         if let Err(error) = made {
             // No record refers to the file yet. Under either name it would obstruct the next attempt.
@@ -158,6 +165,7 @@ impl Volume {
     /// Opens a volume and checks that it belongs to this store, slice and number.
     pub(crate) fn open(
         files: &Files,
+        flush_failures: &FlushFailures,
         folder: &Path,
         store: StoreId,
         slice: u16,
@@ -180,6 +188,7 @@ impl Volume {
             units: AtomicU32::new(units),
             failed: AtomicBool::new(false),
             flushing: Mutex::new(()),
+            flush_failures: flush_failures.clone(),
         })
     }
 
@@ -225,6 +234,7 @@ impl Volume {
     /// Preallocates up to a length of `bytes` bytes, durably.
     pub(crate) fn grow_to(&self, bytes: u64) -> io::Result<()> {
         self.check_writable()?;
+        let failures_before = self.flush_failures.count();
         let now = self.bytes();
         let units = u32::try_from(bytes / UNIT_BYTES).expect("a volume has fewer than 2^32 units");
         let bytes = u64::from(units) * UNIT_BYTES;
@@ -237,6 +247,7 @@ impl Volume {
             return Err(error);
         }
         self.flush_with(VolumeFile::sync_all)?;
+        self.flush_failures.check_none_since(failures_before)?;
         self.units.store(units, Ordering::Release);
         Ok(())
     }
@@ -300,13 +311,13 @@ impl Volume {
         self.file.write_all_at(&header.0, 0)?;
         // The file system commits its journal only for a change of metadata.
         self.file.touch()?;
-        self.file.sync_all()?;
+        self.flush_failures.counted(self.file.sync_all())?;
         let mut found = HeaderUnit([0; 4096]);
         self.file.read_exact_at(&mut found.0, 0)?;
         if found.0 == header.0 { Ok(()) } else { Err(io::Error::other("the header was not read back")) }
     }
 
-    /// Takes writes again. The caller has begun a new flush epoch, so that nothing written earlier is relied on.
+    /// Takes writes again. Payloads that began before the failed flush are refused.
     pub(crate) fn recover(&self) {
         self.failed.store(false, Ordering::Release);
     }
@@ -332,7 +343,7 @@ impl Volume {
         let _one_at_a_time =
             (!self.file.is_simulated()).then(|| self.flushing.lock().unwrap_or_else(PoisonError::into_inner));
         self.check_writable()?;
-        flush(&self.file).inspect_err(|error| {
+        self.flush_failures.counted(flush(&self.file)).inspect_err(|error| {
             self.failed.store(true, Ordering::Release);
             tracing::error!(target: "service::engine", path = %self.path.display(), %error, "flush failed: the volume is read-only now");
         })
@@ -351,24 +362,31 @@ mod tests {
     use crate::error::OpenError;
     use crate::format::extent::Extent;
     use crate::format::superblock::StoreId;
+    use cairn_lmdb::FlushFailures;
 
     #[test]
     fn volume_of_another_store_slice_or_number_is_refused() {
         let folder = tempfile::tempdir_in(".").expect("a folder");
         std::fs::create_dir(folder.path().join("volumes")).expect("a folder");
         let (files, store) = (Files::System, StoreId([7; 16]));
-        let volume = Volume::create(&files, folder.path(), store, 1, 0, 1 << 20).expect("creates");
+        let volume = Volume::create(&files, &FlushFailures::default(), folder.path(), store, 1, 0, 1 << 20)
+            .expect("creates");
         assert_eq!(volume.units(), 256);
         volume.write_ahead(Extent { volume: 0, start: 1, units: 255 }).expect("writes");
         volume.grow_to(2 << 20).expect("grows");
         drop(volume);
-        assert_eq!(Volume::open(&files, folder.path(), store, 1, 0).expect("opens").units(), 512);
+        assert_eq!(
+            Volume::open(&files, &FlushFailures::default(), folder.path(), store, 1, 0)
+                .expect("opens")
+                .units(),
+            512
+        );
         for (store, slice) in [(StoreId([8; 16]), 1), (store, 2)] {
-            let refused = Volume::open(&files, folder.path(), store, slice, 0);
+            let refused = Volume::open(&files, &FlushFailures::default(), folder.path(), store, slice, 0);
             assert!(matches!(refused, Err(OpenError::Damaged { .. })), "{refused:?}");
         }
         std::fs::rename(super::volume_path(folder.path(), 0), super::volume_path(folder.path(), 3))
             .expect("renames");
-        assert!(Volume::open(&files, folder.path(), store, 1, 3).is_err());
+        assert!(Volume::open(&files, &FlushFailures::default(), folder.path(), store, 1, 3).is_err());
     }
 }

@@ -212,6 +212,7 @@ fn extend(slice: &Slice, volume: &Volume, step: u64) -> io::Result<()> {
 fn add_volume(slice: &Slice, number: u32, bytes: u64) -> io::Result<()> {
     let volume = Volume::create(
         &Files::on(&slice.faults),
+        &slice.flush_failures,
         &slice.folder,
         slice.superblock.store,
         slice.number,

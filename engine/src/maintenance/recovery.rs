@@ -1,16 +1,18 @@
 //! Recovery of a slice after a failed flush or commit.
 //!
-//! A flush that succeeds after a failed one proves nothing about what was written before. The kernel reports a failed
-//! write-back once, and a device may have dropped its cache. So nothing that was written before the recovery is relied on,
-//! unless an earlier flush of it succeeded:
+//! A flush that succeeds after a failed one proves nothing about what was written before. The kernel reports a failed write-back
+//! once, to one file. A device may have dropped its cache, with writes to all files. So the failed flushes of the whole store are
+//! counted ([`cairn_lmdb::FlushFailures`]). What was written before the last one is relied on only if an earlier flush of it
+//! succeeded:
 //!
-//! * **Volumes.** The recovery begins a new *flush epoch* of the slice. Each payload has the epoch in which it began, before its
-//!   first write. The committer refuses payloads of earlier epochs. So every byte of an accepted payload was written after the
-//!   recovery and is flushed before its record is committed. Volumes have no dirty pages, because they are written with direct
-//!   I/O.
-//! * **Metadata.** The last acknowledged state is copied into a new file, which is flushed as a whole and replaces the old one
-//!   (`Environment::renew`). Payloads that the failed transaction would have removed are still owned. Extents that it would have
-//!   added stay out of use until the next start.
+//! * **Volumes.** Each payload has the number of failures before its first write. The committer refuses it if the number is
+//!   another one after the flush. So every byte of an accepted payload was written after the last failure, and is flushed before
+//!   its record is committed. Volumes have no dirty pages, because they are written with direct I/O.
+//! * **Metadata with a commit log.** The pages since the last checkpoint may be lost. So no checkpoint is made any more. Every
+//!   slice stops, also one that has seen no failure itself, and is recovered.
+//! * **Recovered metadata.** The last acknowledged state is copied into a new file, which is flushed as a whole and replaces the
+//!   old one (`Environment::renew`). Payloads that the failed transaction would have removed are still owned. Extents that it
+//!   would have added stay out of use until the next start.
 //!
 //! Before that the device must pass a test several times in a row, some time apart. A file system that has shut itself down
 //! after the error never passes it. Then the slice stays as it is, and only a restart helps.
@@ -68,7 +70,6 @@ impl Recovery {
 /// Recovers volumes and metadata. Returns whether changes are accepted again.
 fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
     if !failed.is_empty() {
-        slice.space.begin_flush_epoch();
         for volume in failed {
             volume.recover();
             let path = volume.path.display().to_string();

@@ -42,7 +42,7 @@ use crate::slice::tables::{
 };
 use crate::slice::volume_space::VolumeSpace;
 use crate::types::bucket::Usage;
-use cairn_lmdb::{Environment, LogOptions};
+use cairn_lmdb::{Environment, FlushFailures, LogOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -66,6 +66,9 @@ pub(crate) struct Slice {
     pub(crate) superblock: Superblock,
     pub(crate) faults: Faults,
     pub(crate) fault_reports: Arc<FaultReports>,
+    /// Those of the device, shared by everything of the store. After a further one, what was not flushed before may be lost
+    /// (`maintenance/recovery.rs`).
+    pub(crate) flush_failures: FlushFailures,
     pub(crate) environment: Environment,
     pub(crate) tables: Tables,
     pub(crate) space: VolumeSpace,
@@ -93,11 +96,20 @@ impl Slice {
         for path in [&meta, &folder.join("volumes")] {
             std::fs::create_dir_all(path).doing("creating", path)?;
         }
-        let (environment, tables) = open_environment(&folder, None, FORMAT_VERSION)?;
+        let failures = FlushFailures::default();
+        let (environment, tables) = open_environment(&folder, (None, &failures), FORMAT_VERSION)?;
         write_first_records(&environment, tables, superblock, number, &meta)?;
         let path = volume_path(&folder, 0);
-        Volume::create(files, &folder, superblock.store, number, 0, first_volume_bytes(superblock.slices))
-            .doing("creating with direct I/O", &path)?;
+        Volume::create(
+            files,
+            &failures,
+            &folder,
+            superblock.store,
+            number,
+            0,
+            first_volume_bytes(superblock.slices),
+        )
+        .doing("creating with direct I/O", &path)?;
         [meta, folder].iter().try_for_each(|path| sync_folder(path))
     }
 
@@ -116,25 +128,33 @@ impl Slice {
         faults: &Faults,
         (data_dir, number): (&Path, u16),
         (superblock, format_version): (Superblock, u32),
-        log: Option<LogOptions>,
+        (log, flush_failures): (Option<LogOptions>, &FlushFailures),
         fault_reports: &Arc<FaultReports>,
         events: EventSource,
     ) -> Result<Arc<Self>, OpenError> {
         let folder = Self::folder_of(data_dir, number);
         let meta = folder.join("meta");
         Environment::check_exists(&meta).doing("opening", &meta)?;
-        let (environment, tables) = open_environment(&folder, log, format_version)?;
+        let (environment, tables) = open_environment(&folder, (log, flush_failures), format_version)?;
         check_identity(&environment, tables, superblock, number, &folder)?;
         let mut volumes = Vec::new();
         let files = Files::on(faults);
         for volume in volume_numbers(&files, &folder)? {
-            volumes.push(Arc::new(Volume::open(&files, &folder, superblock.store, number, volume)?));
+            volumes.push(Arc::new(Volume::open(
+                &files,
+                flush_failures,
+                &folder,
+                superblock.store,
+                number,
+                volume,
+            )?));
         }
         let slice = Self {
             number,
             superblock,
             faults: faults.clone(),
             fault_reports: Arc::clone(fault_reports),
+            flush_failures: flush_failures.clone(),
             environment,
             tables,
             space: VolumeSpace::new(volumes),

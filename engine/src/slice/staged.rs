@@ -21,8 +21,8 @@ pub(crate) struct StagedParts {
     /// Bytes of an inline payload.
     pub(crate) inline: Vec<u8>,
     pub(crate) reservation: Option<Reservation>,
-    /// The flush epoch of the slice when the payload began ([`crate::slice::volume_space::VolumeSpace::flush_epoch`]).
-    pub(crate) flush_epoch: u64,
+    /// Failed flushes of the device when the payload began ([`crate::slice::Slice::flush_failures`]).
+    pub(crate) flush_failures: u64,
 }
 
 impl StagedPayload {
@@ -31,9 +31,9 @@ impl StagedPayload {
         self.parts.payload.owned().map(|extent| extent.volume)
     }
 
-    /// Returns the flush epoch in which the payload began.
-    pub(crate) const fn flush_epoch(&self) -> u64 {
-        self.parts.flush_epoch
+    /// Returns how many flushes of the device had failed when the payload began.
+    pub(crate) const fn flush_failures(&self) -> u64 {
+        self.parts.flush_failures
     }
 
     /// Returns the size of the payload in bytes.

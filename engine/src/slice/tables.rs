@@ -27,7 +27,7 @@ use crate::format::upload_record::UPLOAD_RECORD_VERSION;
 use crate::limits::SLICE_MAP_BYTES;
 use crate::slice::change_log::FollowedTable;
 use crate::types::event::Tick;
-use cairn_lmdb::{Environment, EnvironmentOptions, LogOptions, Table};
+use cairn_lmdb::{Environment, EnvironmentOptions, FlushFailures, LogOptions, Table};
 use std::path::Path;
 
 pub(crate) const OBJECTS_TABLE: &str = "objects";
@@ -76,14 +76,15 @@ pub(crate) const METADATA_OPTIONS: EnvironmentOptions =
 /// format version has.
 pub(crate) fn open_environment(
     folder: &Path,
-    log: Option<LogOptions>,
+    (log, flush_failures): (Option<LogOptions>, &FlushFailures),
     format_version: u32,
 ) -> Result<(Environment, Tables), OpenError> {
     let meta = folder.join("meta");
     if !meta.is_dir() {
         return Err(OpenError::Damaged { path: meta, what: "the slice's metadata is missing".to_owned() });
     }
-    let opened = match log.map(|log| Environment::open_with_log(&meta, METADATA_OPTIONS, log)) {
+    let opened = match log.map(|log| Environment::open_with_log(&meta, METADATA_OPTIONS, log, flush_failures))
+    {
         Some(Err(cairn_lmdb::Error::Full)) => {
             // Deletes make room without a log, too.
             tracing::warn!(target: "service::engine", path = %meta.display(), "the disk is full: the commit log is created at the next start with room for it");
@@ -92,7 +93,8 @@ pub(crate) fn open_environment(
         Some(opened) => opened,
         None => Environment::open(&meta, METADATA_OPTIONS),
     };
-    let environment = opened.doing("opening", &meta)?;
+    let mut environment = opened.doing("opening", &meta)?;
+    environment.count_in(flush_failures);
     let table = |name| environment.table(name).doing("opening", &meta);
     let tables = Tables {
         objects: table(OBJECTS_TABLE)?,

@@ -6,7 +6,7 @@ use crate::limits::UNIT_BYTES;
 use crate::space::allocator::{Allocator, MinExtent};
 use crate::space::reservation::Reservation;
 use futures_channel::oneshot;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 /// A request to the maintainer for free space.
@@ -33,8 +33,6 @@ pub(crate) struct VolumeSpace {
     pub(crate) maintenance_wake: Condvar,
     /// Whether anything was ever written to the slice. Until then it keeps little space ready.
     in_use: AtomicBool,
-    /// Counts recoveries of volumes. Payloads that began before the last one are refused (`maintenance/recovery.rs`).
-    flush_epoch: AtomicU64,
 }
 
 impl VolumeSpace {
@@ -45,7 +43,6 @@ impl VolumeSpace {
             maintenance: Mutex::default(),
             maintenance_wake: Condvar::new(),
             in_use: AtomicBool::new(false),
-            flush_epoch: AtomicU64::new(0),
         }
     }
 
@@ -63,16 +60,6 @@ impl VolumeSpace {
     pub(crate) fn volume(&self, number: u32) -> Option<Arc<Volume>> {
         let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
         volumes.get(number as usize).cloned()
-    }
-
-    /// Returns the flush epoch. A payload reads it before its first write.
-    pub(crate) fn flush_epoch(&self) -> u64 {
-        self.flush_epoch.load(Ordering::SeqCst)
-    }
-
-    /// Begins a flush epoch: payloads that began earlier are refused from now on.
-    pub(crate) fn begin_flush_epoch(&self) {
-        self.flush_epoch.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Reserves extents for `bytes` bytes. Waits until the volume has grown, if necessary.

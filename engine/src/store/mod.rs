@@ -78,7 +78,7 @@ use crate::store::store_format::StoreFormat;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
-use cairn_lmdb::LogOptions;
+use cairn_lmdb::{FlushFailures, LogOptions};
 use cairn_model::{BucketName, Clock, ObjectKey};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -163,7 +163,10 @@ impl Store {
         let fault_reports = Arc::new(FaultReports::default());
         let event_signal = Arc::new(EventSignal::default());
         let new_events = || EventSource::new(&event_signal, options.events);
+        // The whole data folder is on one device, or on devices that count as one.
+        let flush_failures = FlushFailures::default();
         let (mut catalog, buckets) = BucketCatalog::open(data_dir, superblock.store, new_events())?;
+        catalog.environment.count_in(&flush_failures);
         catalog.fault_reports = Arc::clone(&fault_reports);
         let log = match options.commit {
             CommitMode::Log => {
@@ -177,7 +180,7 @@ impl Store {
                 &faults,
                 (data_dir, number),
                 (superblock, format_version),
-                log,
+                (log, &flush_failures),
                 &fault_reports,
                 new_events(),
             )

@@ -40,8 +40,8 @@ pub struct PayloadWriter {
     form: Form,
     key: Option<DataKey>,
     tag: TagSource,
-    /// The flush epoch of the slice, read before the first write.
-    flush_epoch: u64,
+    /// Failed flushes of the device, counted before the first write.
+    flush_failures: u64,
 }
 
 /// How the entity tag of a payload is made.
@@ -118,7 +118,7 @@ impl PayloadWriter {
         tag: TagSource,
     ) -> Result<Self, EngineError> {
         let store = &context.store;
-        let flush_epoch = slice.space.flush_epoch();
+        let flush_failures = slice.flush_failures.count();
         let key = if store.payloads.encryption_at_rest {
             let owner = KeyOwner { bucket: bucket.id, object: object.as_bytes() };
             let made = store.payloads.wrapping_key.new_payload_key(owner);
@@ -133,7 +133,7 @@ impl PayloadWriter {
                 form: Form::Inline { context: Rc::clone(context), bytes: vec![0; length], filled: 0 },
                 key,
                 tag,
-                flush_epoch,
+                flush_failures,
             });
         }
         let mut id = [0u8; 16];
@@ -158,7 +158,7 @@ impl PayloadWriter {
             },
             has_failed: false,
         }));
-        Ok(Self { form, key, tag, flush_epoch })
+        Ok(Self { form, key, tag, flush_failures })
     }
 
     /// Returns a buffer for the next bytes; empty when the payload is complete.
@@ -209,8 +209,8 @@ impl PayloadWriter {
     /// # Errors
     /// [`EngineError::Io`] when a write failed.
     pub async fn finish_shorter(self) -> Result<StagedPayload, EngineError> {
-        let Self { form, key, tag, flush_epoch } = self;
-        Self { form: shortened(form)?, key, tag, flush_epoch }.finish().await
+        let Self { form, key, tag, flush_failures } = self;
+        Self { form: shortened(form)?, key, tag, flush_failures }.finish().await
     }
 
     /// Waits for all writes, and stages the payload for a commit.
@@ -218,7 +218,7 @@ impl PayloadWriter {
     /// # Errors
     /// [`EngineError::Io`] when bytes are missing or a write failed.
     pub async fn finish(self) -> Result<StagedPayload, EngineError> {
-        let Self { form, key, tag, flush_epoch } = self;
+        let Self { form, key, tag, flush_failures } = self;
         let sealed = key.as_ref().map(|key| key.wrapped);
         let parts = match form {
             Form::Inline { context, mut bytes, filled } if filled == bytes.len() => {
@@ -239,11 +239,11 @@ impl PayloadWriter {
                     payload: Payload { form: PayloadForm::Inline { check }, sealed },
                     inline: bytes,
                     reservation: None,
-                    flush_epoch,
+                    flush_failures,
                 }
             }
             Form::Inline { .. } => return Err(missing()),
-            Form::Volume(writer) => writer.finish(tag, sealed, flush_epoch).await?,
+            Form::Volume(writer) => writer.finish(tag, sealed, flush_failures).await?,
         };
         Ok(StagedPayload { parts })
     }
@@ -452,7 +452,7 @@ impl VolumeWriter {
         mut self: Box<Self>,
         tag: TagSource,
         sealed: Option<WrappedKey>,
-        flush_epoch: u64,
+        flush_failures: u64,
     ) -> Result<StagedParts, EngineError> {
         if self.received != self.size || self.buffer.is_some() || self.has_failed {
             return Err(missing());
@@ -491,7 +491,7 @@ impl VolumeWriter {
             payload: Payload { form: PayloadForm::Volume(payload), sealed },
             inline: Vec::new(),
             reservation: Some(reservation),
-            flush_epoch,
+            flush_failures,
         })
     }
 

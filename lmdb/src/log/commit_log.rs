@@ -2,6 +2,7 @@
 
 use crate::current::Current;
 use crate::error::Error;
+use crate::flush_failures::FlushFailures;
 use crate::generation::{Committed, Generation};
 use crate::limits::{
     CHECKPOINT_AGE_MAX, LOG_BLOCK_BYTES, LOG_BUFFER_KEPT_BYTES, LOG_GROWTH_FREE_BYTES, WRITE_BACK_INTERVAL,
@@ -104,6 +105,10 @@ pub(crate) struct CommitLog {
     saved: Mutex<Saved>,
     counters: Counters,
     replayed_records: u64,
+    /// Those of the device, and how many there were when the log began. After a further one, the device may have lost pages of the
+    /// data file that no checkpoint contains.
+    flush_failures: FlushFailures,
+    flush_failures_before: AtomicU64,
     pub(crate) faults: LogFaults,
 }
 
@@ -134,14 +139,14 @@ fn failed(what: &str) -> Error {
 }
 
 impl CommitLog {
-    /// Makes the log of an environment whose changes are all in the checkpoint `saved`.
+    /// Makes the log of an environment whose changes are all in the checkpoint `saved`. There were `flush_failures_before` failed
+    /// flushes before the first of them was applied.
     pub(crate) fn new(
         folder: &Path,
         options: LogOptions,
-        file: LogFile,
-        id: LogId,
-        saved: Saved,
-        replayed_records: u64,
+        (file, id): (LogFile, LogId),
+        (saved, replayed_records): (Saved, u64),
+        (flush_failures, flush_failures_before): (&FlushFailures, u64),
         faults: LogFaults,
     ) -> Result<Self, Error> {
         let capacity = file.length().map_err(Error::Io)?;
@@ -170,6 +175,8 @@ impl CommitLog {
             saved: Mutex::new(saved),
             counters: Counters::default(),
             replayed_records,
+            flush_failures: flush_failures.clone(),
+            flush_failures_before: AtomicU64::new(flush_failures_before),
             faults,
         })
     }
@@ -212,9 +219,13 @@ impl CommitLog {
         };
         let before = (head, state.next, state.totals);
         self.faults.pass(Moment::WritesRecord { offset, bytes: record.len() });
-        if !self.faults.has(LogFlaw::UnflushedRecord)
-            && let Err(error) = state.file.write(&record, offset)
-        {
+        let written = if self.faults.has(LogFlaw::UnflushedRecord) {
+            Ok(())
+        } else {
+            self.flush_failures.counted(state.file.write(&record, offset))
+        };
+        // The record may have been in the device's cache when another flush failed.
+        if let Err(error) = written.and_then(|()| self.check_flushes()) {
             self.fail(&mut state, format!("a record of the commit log could not be written: {error}"));
             return Err(Error::Io(error));
         }
@@ -250,7 +261,8 @@ impl CommitLog {
         state.ring.take_back(head);
         state.next = next;
         state.totals = totals;
-        if let Err(error) = state.file.write(&[0; LOG_BLOCK_BYTES], appended.offset) {
+        let overwritten = state.file.write(&[0; LOG_BLOCK_BYTES], appended.offset);
+        if let Err(error) = self.flush_failures.counted(overwritten) {
             self.fail(&mut state, format!("a record of the commit log could not be taken back: {error}"));
             return Err(Error::Io(error));
         }
@@ -268,6 +280,11 @@ impl CommitLog {
     /// Refuses all further records, because it is unknown what the device holds of the data file.
     pub(crate) fn fail_with(&self, error: &Error) {
         self.fail(&mut lock(&self.state), error.to_string());
+    }
+
+    /// Checks that no flush of the device has failed since the log began: also not one of another file.
+    pub(crate) fn check_flushes(&self) -> io::Result<()> {
+        self.flush_failures.check_none_since(self.flush_failures_before.load(Ordering::SeqCst))
     }
 
     /// Returns why nothing can be appended, if so.
@@ -310,7 +327,8 @@ impl CommitLog {
         let mut saved = lock(&self.saved);
         if !self.faults.has(LogFlaw::NoFlush) {
             self.faults.pass(Moment::FlushesData);
-            generation.data.sync_all().map_err(heed::Error::Io)?;
+            self.flush_failures.counted(generation.data.sync_all()).map_err(heed::Error::Io)?;
+            self.check_flushes().map_err(Error::Io)?;
             self.faults.pass(Moment::FlushedData);
         }
         let Committed { meta, next } = saved.pin.as_ref().expect("an opening pins its snapshot").snapshot;
@@ -319,7 +337,8 @@ impl CommitLog {
         let checkpoint = Checkpoint { is_active: true, number: saved.number, log, next, meta };
         self.write_checkpoint(&checkpoint, &generation.data)?;
         // The other copy may be one whose log was given up.
-        generation.data.sync_data().map_err(Error::Io)?;
+        self.flush_failures.counted(generation.data.sync_data()).map_err(Error::Io)?;
+        self.check_flushes().map_err(Error::Io)?;
         self.free(0, generation.used(), next);
         Ok(())
     }
@@ -352,11 +371,14 @@ impl CommitLog {
         }
         if !self.faults.has(LogFlaw::NoFlush) {
             self.faults.pass(Moment::FlushesData);
-            generation.data.sync_data().map_err(Error::Io)?;
+            self.flush_failures.counted(generation.data.sync_data()).map_err(Error::Io)?;
+            self.check_flushes().map_err(Error::Io)?;
             self.faults.pass(Moment::FlushedData);
         }
         let checkpoint = Checkpoint { is_active: true, number: saved.number + 1, log: id, next, meta };
         self.write_checkpoint(&checkpoint, &generation.data)?;
+        // Before the records are freed, which the earlier checkpoint needs.
+        self.check_flushes().map_err(Error::Io)?;
         *saved = Saved { number: checkpoint.number, next, pin: Some(pin) };
         self.free(appended, generation.used(), next);
         self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
@@ -369,7 +391,7 @@ impl CommitLog {
         let write = || {
             checkpoint.write(data, 1)?;
             self.faults.pass(Moment::WroteCheckpoint);
-            data.sync_data()?;
+            self.flush_failures.counted(data.sync_data())?;
             self.faults.pass(Moment::FlushedCheckpoint);
             checkpoint.write(data, 0)
         };
@@ -482,7 +504,8 @@ impl CommitLog {
         // Nothing of the file counts before it gets its name, so the order of these writes does not matter.
         let written = [0, 1].into_iter().try_for_each(|page| checkpoint.write(&copy.data, page));
         if !self.faults.has(LogFlaw::UnflushedCopy) {
-            written.and_then(|()| copy.data.sync_all()).map_err(Error::Io)?;
+            let flushed = written.and_then(|()| self.flush_failures.counted(copy.data.sync_all()));
+            flushed.map_err(Error::Io)?;
             self.faults.pass(Moment::FlushedCopy);
         }
         Ok(checkpoint)
@@ -514,8 +537,16 @@ impl CommitLog {
         self.prepare(saved, copy, LogId::random().map_err(Error::Io)?, Position::FIRST)
     }
 
-    /// Begins a new log after a failure, with a rebuilt data file.
-    pub(crate) fn restart_with(&self, saved: &mut Saved, copy: &Arc<Generation>, checkpoint: &Checkpoint) {
+    /// Begins a new log after a failure, with a rebuilt data file. There were `flush_failures` failed flushes before the first of
+    /// its pages was written.
+    pub(crate) fn restart_with(
+        &self,
+        saved: &mut Saved,
+        copy: &Arc<Generation>,
+        checkpoint: &Checkpoint,
+        flush_failures: u64,
+    ) {
+        self.flush_failures_before.store(flush_failures, Ordering::SeqCst);
         {
             let mut state = lock(&self.state);
             state.id = checkpoint.log;

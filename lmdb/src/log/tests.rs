@@ -4,7 +4,7 @@ mod power_cut;
 
 use crate::log::commit_log::LogOptions;
 use crate::log::faults::{LogFaults, Moment};
-use crate::{Environment, EnvironmentOptions, Error, OpenCompactOptions, Table};
+use crate::{Environment, EnvironmentOptions, Error, FlushFailures, OpenCompactOptions, Table};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex};
@@ -72,7 +72,8 @@ fn change(environment: &Environment, random: &mut Random, before: &Contents) -> 
 #[test]
 fn nobody_reads_a_change_before_it_is_in_the_log() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     let environment = Arc::new(environment);
     let (table, _) = tables(&environment)[0];
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -97,7 +98,8 @@ fn everything_is_there_after_a_close_and_after_none() {
     let mut random = Random(5);
     let mut state = Contents::new();
     for is_closed in [true, false, true, false] {
-        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default())
+            .expect("opens");
         assert_eq!(contents(&environment), state);
         for _ in 0..300 {
             state = change(&environment, &mut random, &state).expect("commits");
@@ -126,7 +128,8 @@ fn leave_free_pages(environment: &Environment) {
 #[test]
 fn a_compaction_continues_the_log() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     leave_free_pages(&environment);
     let mut random = Random(1);
     let mut state = Contents::new();
@@ -140,7 +143,8 @@ fn a_compaction_continues_the_log() {
     }
     assert_eq!(contents(&environment), state);
     drop(environment);
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     assert_eq!(contents(&environment), state);
     environment.close();
 }
@@ -149,7 +153,8 @@ fn a_compaction_continues_the_log() {
 #[test]
 fn after_a_failure_the_file_is_rebuilt_from_the_log() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     let mut random = Random(3);
     let mut state = Contents::new();
     let mut spoiled = 0;
@@ -192,7 +197,8 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
     assert!(spoiled > 0, "pages were added after a checkpoint");
     state = change(&environment, &mut random, &state).expect("commits");
     drop(environment);
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     assert_eq!(contents(&environment), state);
 }
 
@@ -201,7 +207,8 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
 fn the_log_of_another_environment_is_refused() {
     let folders = [(); 2].map(|()| tempfile::tempdir_in(".").expect("a folder"));
     for folder in &folders {
-        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default())
+            .expect("opens");
         change(&environment, &mut Random(1), &Contents::new()).expect("commits");
         environment.close();
     }
@@ -211,7 +218,7 @@ fn the_log_of_another_environment_is_refused() {
     for _ in 0..2 {
         assert!(matches!(Environment::open(folders[0].path(), OPTIONS), Err(Error::DamagedLog(_))));
         assert!(matches!(
-            Environment::open_with_log(folders[0].path(), OPTIONS, LOG),
+            Environment::open_with_log(folders[0].path(), OPTIONS, LOG, &FlushFailures::default()),
             Err(Error::DamagedLog(_))
         ));
     }
@@ -224,7 +231,8 @@ fn a_log_after_one_that_was_given_up_has_the_newer_checkpoint() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let path = folder.path().join("data.mdb");
     let data = || std::fs::File::options().read(true).write(true).open(&path).expect("opens");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     let mut random = Random(9);
     let mut state = change(&environment, &mut random, &Contents::new()).expect("commits");
     for _ in 0..5 {
@@ -236,14 +244,16 @@ fn a_log_after_one_that_was_given_up_has_the_newer_checkpoint() {
     let mut given_up = [0; 512];
     data().read_exact_at(&mut given_up, 2048).expect("reads");
     let environment =
-        Environment::open_log(folder.path(), OPTIONS, LOG, LogFaults::default()).expect("opens");
+        Environment::open_log(folder.path(), OPTIONS, LOG, &FlushFailures::default(), LogFaults::default())
+            .expect("opens");
     for _ in 0..5 {
         state = change(&environment, &mut random, &state).expect("commits");
     }
     drop(environment);
     // The copy in the first page was not flushed before the power was cut.
     data().write_all_at(&given_up, 2048).expect("writes");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     assert_eq!(contents(&environment), state);
 }
 
@@ -251,22 +261,23 @@ fn a_log_after_one_that_was_given_up_has_the_newer_checkpoint() {
 #[test]
 fn a_log_without_a_checkpoint_is_refused() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     change(&environment, &mut Random(1), &Contents::new()).expect("commits");
     drop(environment);
     let path = folder.path().join("data.mdb");
     let mut data = std::fs::read(&path).expect("reads");
     data[2100] ^= 1;
     std::fs::write(&path, &data).expect("damages one copy");
-    let environment =
-        Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens with the other copy");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default())
+        .expect("opens with the other copy");
     drop(environment);
     let mut data = std::fs::read(&path).expect("reads");
     data[2100] ^= 1;
     data[4096 + 2100] ^= 1;
     std::fs::write(&path, &data).expect("damages both copies");
     for _ in 0..2 {
-        let refused = Environment::open_with_log(folder.path(), OPTIONS, LOG);
+        let refused = Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default());
         assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
         let refused = Environment::open(folder.path(), OPTIONS);
         assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
@@ -277,14 +288,93 @@ fn a_log_without_a_checkpoint_is_refused() {
 #[test]
 fn a_missing_log_is_refused_and_nothing_is_changed() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     change(&environment, &mut Random(1), &Contents::new()).expect("commits");
     drop(environment);
     let data = std::fs::read(folder.path().join("data.mdb")).expect("reads");
     std::fs::remove_file(folder.path().join("commit.log")).expect("removes");
     for _ in 0..2 {
-        let refused = Environment::open_with_log(folder.path(), OPTIONS, LOG);
+        let refused = Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default());
         assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
     }
     assert_eq!(std::fs::read(folder.path().join("data.mdb")).expect("reads"), data);
+}
+
+/// The device may have dropped its cache, with pages that no checkpoint contains. A later flush of the data file succeeds.
+#[test]
+fn a_failed_flush_of_another_file_ends_the_log_until_the_data_file_is_rebuilt() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let failures = FlushFailures::default();
+    let open = || Environment::open_with_log(folder.path(), OPTIONS, LOG, &failures).expect("opens");
+    let mut random = Random(4);
+    let mut state = Contents::new();
+    for is_rebuilt in [false, true, false] {
+        let environment = open();
+        assert_eq!(contents(&environment), state);
+        for _ in 0..10 {
+            state = change(&environment, &mut random, &state).expect("commits");
+        }
+        assert_eq!(environment.log_failure(), None);
+        let checkpoints = environment.log_status().checkpoints;
+        failures.add();
+        assert!(environment.log_failure().is_some_and(|failure| failure.contains("flush")));
+        environment.checkpoint().expect_err("the pages may be lost");
+        change(&environment, &mut random, &state).expect_err("nothing is committed any more");
+        assert_eq!(environment.log_status().checkpoints, checkpoints);
+        if is_rebuilt {
+            environment.renew(&COPYING).expect("is rebuilt");
+            assert_eq!((contents(&environment), environment.log_failure()), (state.clone(), None));
+            state = change(&environment, &mut random, &state).expect("commits again");
+            environment.checkpoint().expect("makes a checkpoint");
+        }
+        // Without a last checkpoint, unless it was rebuilt.
+        environment.close();
+    }
+    assert_eq!(contents(&open()), state);
+}
+
+/// The record may have been in the device's cache when the flush failed.
+#[test]
+fn a_record_is_not_acknowledged_if_another_flush_fails_meanwhile() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let failures = FlushFailures::default();
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG, &failures).expect("opens");
+    let mut random = Random(6);
+    let state = change(&environment, &mut random, &Contents::new()).expect("commits");
+    let other = failures.clone();
+    let fails = move |moment| {
+        if matches!(moment, Moment::WritesRecord { .. }) {
+            other.add();
+        }
+    };
+    environment.log().expect("there is one").faults.observe(Box::new(fails));
+    change(&environment, &mut random, &state).expect_err("a flush failed meanwhile");
+    assert_eq!(contents(&environment), state);
+}
+
+/// The copy may be incomplete on the device.
+#[test]
+fn a_copy_does_not_replace_the_data_file_if_a_flush_fails_meanwhile() {
+    for is_rebuild in [false, true] {
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let failures = FlushFailures::default();
+        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG, &failures).expect("opens");
+        leave_free_pages(&environment);
+        let state = change(&environment, &mut Random(8), &Contents::new()).expect("commits");
+        let (log, other) = (environment.log().expect("there is one"), failures.clone());
+        log.faults.observe(Box::new(move |moment| {
+            assert_ne!(moment, Moment::ReplacesData);
+            if moment == Moment::FlushedCopy {
+                other.add();
+            }
+        }));
+        if is_rebuild {
+            log.fail_with(&Error::Io(std::io::Error::other("the device failed")));
+            environment.renew(&COPYING).expect_err("a flush failed meanwhile");
+        } else {
+            environment.compact(&COPYING).expect_err("a flush failed meanwhile");
+        }
+        assert_eq!(contents(&environment), state);
+    }
 }

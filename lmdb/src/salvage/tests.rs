@@ -1,7 +1,7 @@
 //! Tests: whole files, and files with random damage.
 
 use super::SalvagedEnvironment;
-use crate::{Environment, EnvironmentOptions, LogOptions, Record};
+use crate::{Environment, EnvironmentOptions, FlushFailures, LogOptions, Record};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -72,7 +72,7 @@ fn whole_file_gives_every_record() {
     for has_log in [false, true] {
         let folder = tempfile::tempdir().expect("a folder");
         let environment = if has_log {
-            Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens")
+            Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens")
         } else {
             Environment::open(folder.path(), OPTIONS).expect("opens")
         };

@@ -9,7 +9,7 @@
 
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
-use crate::{Environment, Error, LogOptions};
+use crate::{Environment, Error, FlushFailures, LogOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -205,7 +205,8 @@ fn check_all(recorder: &Mutex<Recorder>) -> (Option<String>, usize) {
 fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let scratch = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     tables(&environment);
     environment.checkpoint().expect("makes a checkpoint");
     let recorder = Recorder::new(folder.path(), scratch.path(), seed, cuts_max, 5);
@@ -250,7 +251,9 @@ fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
     let scratch = tempfile::tempdir_in(".").expect("a folder");
     // Too few changes for a checkpoint, which would leave nothing to apply.
     let without_checkpoints = LogOptions { checkpoint_bytes: 1 << 30, ..LOG };
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, without_checkpoints).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, without_checkpoints, &FlushFailures::default())
+            .expect("opens");
     let mut random = Random(seed);
     let state =
         (0..6).fold(Contents::new(), |state, _| change(&environment, &mut random, &state).expect("commits"));
@@ -263,7 +266,8 @@ fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
     flaw.into_iter().for_each(|flaw| faults.plant(flaw));
     let observer = Arc::clone(&recorder);
     faults.observe(Box::new(move |moment| lock(&observer).pass(moment)));
-    let environment = Environment::open_log(folder.path(), OPTIONS, LOG, faults).expect("opens");
+    let environment =
+        Environment::open_log(folder.path(), OPTIONS, LOG, &FlushFailures::default(), faults).expect("opens");
     assert_eq!(contents(&environment), state);
     change_recorded(&environment, &recorder, &mut random, &state);
     let (wrong, cuts) = check_all(&recorder);
@@ -276,7 +280,8 @@ fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
 fn run_replacement(seed: u64, is_rebuild: bool, flaw: Option<LogFlaw>) -> Option<String> {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let scratch = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     if !is_rebuild {
         leave_free_pages(&environment);
     }
@@ -356,7 +361,8 @@ fn check(cut: &Cut) -> Option<String> {
 fn process_of_a_cut() {
     let Some(folder) = std::env::var_os(CUT_FOLDER) else { return };
     let folder = Path::new(&folder);
-    let environment = Environment::open_with_log(folder, OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder, OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     let found = contents(&environment);
     std::fs::write(folder.join("found"), format!("{found:?}")).expect("writes");
     let mut random = Random(7);
@@ -369,7 +375,8 @@ fn process_of_a_cut() {
     assert!(!folder.join("commit.log").exists());
     let state = change(&environment, &mut random, &state).expect("commits");
     environment.close();
-    let environment = Environment::open_with_log(folder, OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_with_log(folder, OPTIONS, LOG, &FlushFailures::default()).expect("opens");
     assert_eq!(contents(&environment), state);
     environment.close();
 }
