@@ -6,6 +6,7 @@ never wrong bytes. Writes resume when the device works again, and earlier acknow
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -18,13 +19,15 @@ from harness.compare import Report, check_offline
 from harness.disks import ForgetfulDisk, command
 from harness.expect import assert_error
 from harness.load import ends_within
+from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.wait import until
 from harness.s3 import object_target
 from harness.server import Cairn
 from harness.wire import Response, WireError, encode_head
 
 BUCKET = "kept"
-LARGE, SMALL = 300_000, 1000
+MIB = 1 << 20
+LARGE, MEDIUM, SMALL = 300_000, 100_000, 1000
 # The pieces in which a large payload arrives at the device, and more than a journal writes at once on an idle store.
 STALLED_BYTES_MIN = 120_000
 STALLED_SECONDS = 4.0
@@ -52,6 +55,7 @@ def failing(make_disk: Callable[[str], ForgetfulDisk], run_folder: Path) -> Iter
     disk = make_disk("ext4")
     disk.mount()
     settings = {"SERVICE_STORAGE_CACHE_BYTES": "0", "SERVICE_STORAGE_SLICES": str(SLICES), "SERVICE_LOG": "service=info,service::engine=debug"}
+    settings["SERVICE_METRICS_SCRAPE_TOKEN"] = SCRAPE_TOKEN
     store = Cairn(run_folder / "power-cut" / "server", settings)
     store.data = disk.folder / "data"
     try:
@@ -95,6 +99,11 @@ def assert_whole_after_power_is_back(disk: ForgetfulDisk, store: Cairn) -> None:
     assert put(store, "again", LARGE).status == 200
 
 
+def engine_log(store: Cairn) -> str:
+    """Returns the last lines that the engine has logged."""
+    return "\n".join(line for line in store.output().splitlines() if "service::engine" in line)[-3000:]
+
+
 def assert_recovers(store: Cairn) -> None:
     """Asserts that writes of both kinds succeed again in all slices without a restart, and that the store is ready then."""
     give_up = time.monotonic() + RECOVERY_SECONDS_MAX
@@ -102,7 +111,7 @@ def assert_recovers(store: Cairn) -> None:
         for key in KEYS:
             while (response := put(store, f"recovered-{size}-{key}", size)).status != 200:
                 assert response.status in (500, 503), response.status
-                assert time.monotonic() < give_up, f"writes do not resume:\n{store.output()[-3000:]}"
+                assert time.monotonic() < give_up, f"writes do not resume:\n{engine_log(store)}"
                 time.sleep(0.2)
     # The audit trail and the directory of accounts wait for a restart if a commit of their own failed.
     while (answer := requests.get(f"{store.management}/ready", timeout=5)).status_code != 200:
@@ -160,6 +169,74 @@ def is_read_only(disk: ForgetfulDisk) -> bool:
     except OSError:
         return True
     return False
+
+
+def lose_cache(disk: ForgetfulDisk, store: Cairn, key: str, size: int) -> None:
+    """Lets the flush of one put fail. The disk drops its cache then, and works again; the file system notices nothing."""
+    disk.tell("fail flushes")
+    assert_error(put(store, key, size), 500, "InternalError")
+    lost = int(re.search(r"lost=(\d+)", disk.cut(1, "lose"))[1])
+    disk.tell("restore")
+    assert lost > 0, "the disk had nothing in its cache"
+
+
+@pytest.fixture
+def unnoticed(failing: tuple[ForgetfulDisk, Cairn]) -> tuple[ForgetfulDisk, Cairn]:
+    """The store on a file system whose journal has nothing to write: a failed write of the journal would end it."""
+    disk, store = failing
+    command("mount", "-o", "remount,commit=300", disk.folder)
+    # A flush of space that was written before needs no journal.
+    for number in range(24):
+        assert put(store, f"space-{number}", 12 * MIB).status == 200
+    for number in range(24):
+        assert store.s3.delete(BUCKET, f"space-{number}").status == 204
+    command("sync", "--file-system", disk.folder)
+    return disk, store
+
+
+@pytest.mark.parametrize("size", [MEDIUM, SMALL], ids=["volume", "log"])
+def test_a_failed_flush_of_one_file_loses_nothing_of_the_others(unnoticed: tuple[ForgetfulDisk, Cairn], size: int):
+    """A device that fails a flush may drop its cache. It has pages of metadata that no checkpoint contains: of all slices.
+
+    The later flushes of these files succeed, also those of a clean stop.
+    """
+    disk, store = unnoticed
+    acknowledged = [f"acknowledged-{number}" for number in range(100)]
+    for key in acknowledged:
+        assert put(store, key, SMALL).status == 200
+    lose_cache(disk, store, f"refused-{size}-{KEYS[0]}", size)
+    if is_read_only(disk):
+        # The file system had to write its journal after all, and has ended.
+        store.kill()
+    else:
+        assert_recovers(store)
+        assert store.stop() == 0
+    disk.unmount()
+    disk.mount()
+    check_offline(store, Report())
+    store.take_ports()
+    store.start()
+    for key in acknowledged:
+        assert store.s3.get(BUCKET, key).body == body(key, SMALL)
+
+
+def test_an_upload_during_a_failed_flush_of_another_file_is_refused(unnoticed: tuple[ForgetfulDisk, Cairn]):
+    """Its first blocks were in the cache that the device dropped. Its own flush, after the recovery, succeeds."""
+    disk, store = unnoticed
+    size = 16 * MIB
+    name = "service_device_written_bytes_total"
+    for number in range(2):
+        # Of both slices: the one whose flush fails, and the other.
+        key, written = f"slow-{number}", scrape(store).sum(name)
+        with store.s3.connect() as connection:
+            head = store.s3.signed_head("PUT", object_target(BUCKET, key), payload="UNSIGNED-PAYLOAD", content_length=size)
+            connection.send_must(encode_head("PUT", object_target(BUCKET, key), head) + body(key, size * 3 // 4))
+            until(lambda written=written: scrape(store).sum(name) >= written + size // 2, "the blocks are written")
+            lose_cache(disk, store, f"refused-{SMALL}-{KEYS[0]}", SMALL)
+            assert_recovers(store)
+            connection.send_must(body(key, size)[size * 3 // 4:])
+            assert_error(connection.read_response("PUT"), 500, "InternalError")
+        assert_error(store.s3.get(BUCKET, key), 404, "NoSuchKey")
 
 
 def test_unreadable_data_is_an_error(failing: tuple[ForgetfulDisk, Cairn]):
