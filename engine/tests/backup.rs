@@ -120,7 +120,33 @@ fn data_of(held: &HeldFolders) -> &PathBuf {
     &held.data_dir
 }
 
-/// The check of the test above can fail: once the hold has ended, the space is used again, and a backup finds that out.
+/// A client ends a hold before its thread has begun it, for example because it was interrupted. Nothing is kept for ever.
+#[test]
+fn a_hold_that_is_ended_at_once_keeps_nothing() {
+    let data = folder();
+    with_engine(data.path(), |engine| async move {
+        let store = engine.store();
+        let bucket =
+            store.create_bucket(&name("backed-up"), BucketSettings::default(), Origin::default()).await;
+        let bucket = bucket.expect("a bucket");
+        write_round(&engine, &bucket, 1).await;
+        let request =
+            HoldRequest { timeout: Duration::from_secs(600), lease: None, principal: "a test".to_owned() };
+        for _ in 0..20 {
+            store.begin_hold(Vec::new(), request.clone()).expect("begins");
+            store.end_hold(None).expect("there is one");
+        }
+        hold(&engine).await;
+        store.end_hold(None).expect("there is one");
+        // What is removed now would be kept by a hold that nobody has ended, and the next one would find it.
+        write_round(&engine, &bucket, 2).await;
+        hold(&engine).await;
+        assert_eq!(store.hold().held_bytes, 0);
+        store.end_hold(None).expect("there is one");
+    });
+}
+
+/// The check of `a_backup_shows_the_moment_of_the_hold` can fail: once the hold has ended, the space is used again, and a backup finds that out.
 #[test]
 fn a_copy_after_the_end_of_the_hold_is_found_to_be_damaged() {
     let (data, kept) = (folder(), folder());

@@ -168,7 +168,11 @@ impl Store {
         // The status is set before the lock that `begin_hold` holds is free.
         drop(holds.lock());
         let _turn = holds.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.slices.iter().for_each(|slice| slice.space.allocator.begin_hold());
+        {
+            // It may have been ended while it waited for its turn. Its end takes this lock, so it comes before or after.
+            let Some(_is_active) = holds.lock_active(id) else { return };
+            self.slices.iter().for_each(|slice| slice.space.allocator.begin_hold());
+        }
         let copied = self.copy_metadata(id, others, until);
         if let Some(mut status) = holds.lock_active(id) {
             match copied {
