@@ -467,15 +467,24 @@ impl WriteTxn<'_> {
     }
 }
 
-/// Writes the changes to the log, durably. Only then lets LMDB commit, so that nobody reads what a power cut could take away.
+/// Writes the changes to the log, durably. Only then lets LMDB commit, so that nobody reads what a power cut could take away. If
+/// they do not fit into the log, a checkpoint makes them durable, after LMDB's commit.
 fn commit_after_log(
-    generation: &Generation,
+    generation: &Arc<Generation>,
     txn: RwTxn<'_>,
     log: &CommitLog,
     logged: LoggedChanges,
     totals: Totals,
 ) -> Result<(), Error> {
-    let appended = log.append(logged, totals)?;
+    let appended = match log.append(logged, totals) {
+        // The record is longer than the log, and the disk is full. On a full disk, deletes must succeed: many at once make a long
+        // record.
+        Err(Error::Full) => {
+            generation.commit(txn, None)?;
+            return log.save_without_record(generation, totals);
+        }
+        appended => appended?,
+    };
     let committed = generation.commit(txn, Some(appended.next));
     match &committed {
         Ok(()) if generation.committed().is_none() => {

@@ -191,8 +191,8 @@ impl CommitLog {
     /// Waits for a checkpoint if the log is full.
     ///
     /// # Errors
-    /// [`Error::Full`] if a record is longer than the file and the disk is full; [`Error::Io`] if the log has failed. Then
-    /// nothing can be appended until the environment is rebuilt or opened again.
+    /// [`Error::Full`] if the record is longer than the file and the disk is full: see [`Self::save_without_record`].
+    /// [`Error::Io`] if the log has failed. Then nothing can be appended until the environment is rebuilt or opened again.
     pub(crate) fn append(&self, changes: LoggedChanges, totals: Totals) -> Result<Appended, Error> {
         let mut state = lock(&self.state);
         let mut record = changes.complete(state.id, state.next.sequence, totals)?;
@@ -316,6 +316,23 @@ impl CommitLog {
         let made = self.save(&mut saved, &current.get());
         if let Err(error) = &made {
             self.fail_with(error);
+        }
+        made
+    }
+
+    /// Makes a transaction durable that has no record, by a checkpoint. LMDB has committed it, and nothing was committed since.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: the next start does not know the transaction. Nothing can be appended any more.
+    pub(crate) fn save_without_record(
+        &self,
+        generation: &Arc<Generation>,
+        totals: Totals,
+    ) -> Result<(), Error> {
+        let made = self.save(&mut lock(&self.saved), generation);
+        match &made {
+            Ok(()) => lock(&self.state).totals = Some(totals),
+            Err(error) => self.fail_with(error),
         }
         made
     }

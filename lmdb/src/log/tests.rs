@@ -7,6 +7,7 @@ use crate::log::faults::{LogFaults, Moment};
 use crate::{Environment, EnvironmentOptions, Error, FlushFailures, OpenCompactOptions, Table};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 const OPTIONS: EnvironmentOptions = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
@@ -14,6 +15,9 @@ const LOG: LogOptions = LogOptions { bytes_max: 256 << 10, checkpoint_bytes: 96 
 /// For compactions and rebuilds of open environments.
 const COPYING: OpenCompactOptions<'static> =
     OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
+
+/// Set in a process whose files are limited.
+const IN_CHILD: &str = "CAIRN_TEST_LIMITED_LOG";
 
 type Contents = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
@@ -306,7 +310,10 @@ fn a_missing_log_is_refused_and_nothing_is_changed() {
 fn a_failed_flush_of_another_file_ends_the_log_until_the_data_file_is_rebuilt() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let failures = FlushFailures::default();
-    let open = || Environment::open_with_log(folder.path(), OPTIONS, LOG, &failures).expect("opens");
+    // Without the thread, which may be making a checkpoint.
+    let open = || {
+        Environment::open_log(folder.path(), OPTIONS, LOG, &failures, LogFaults::default()).expect("opens")
+    };
     let mut random = Random(4);
     let mut state = Contents::new();
     for is_rebuilt in [false, true, false] {
@@ -376,5 +383,49 @@ fn a_copy_does_not_replace_the_data_file_if_a_flush_fails_meanwhile() {
             environment.compact(&COPYING).expect_err("a flush failed meanwhile");
         }
         assert_eq!(contents(&environment), state);
+    }
+}
+
+/// Otherwise deletes of many keys are refused for as long as the disk is full.
+#[test]
+fn a_transaction_that_is_longer_than_the_log_is_durable_on_a_full_disk() {
+    if std::env::var_os(IN_CHILD).is_none() {
+        // The limit on the size of files applies to a whole process: 2 or 4 MiB, as the shell counts blocks.
+        let this_test = "log::tests::a_transaction_that_is_longer_than_the_log_is_durable_on_a_full_disk";
+        let limited = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact \"$1\"";
+        let program = std::env::current_exe().expect("a path");
+        let status =
+            Command::new("sh").args(["-c", limited]).arg(program).arg(this_test).env(IN_CHILD, "1").status();
+        assert!(status.expect("a shell").success());
+        return;
+    }
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let failures = FlushFailures::default();
+    let mut random = Random(3);
+    let mut state = Contents::new();
+    for is_renewed in [false, true, false] {
+        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG, &failures).expect("opens");
+        assert_eq!(contents(&environment), state);
+        state = change(&environment, &mut random, &state).expect("commits");
+        let checkpoints = environment.log_status().checkpoints;
+        let (table, name) = tables(&environment)[0];
+        let mut txn = environment.write().expect("writes");
+        // Each of them is in the record, only the last one in the data file.
+        for value in 0..60 {
+            txn.put(table, b"many times", 1, &[value; 100_000], b"").expect("puts");
+            state.insert((name.to_owned(), b"many times".to_vec()), vec![value; 100_000]);
+        }
+        txn.commit().expect("commits");
+        assert!(environment.log_status().checkpoints > checkpoints);
+        if is_renewed {
+            environment.log().expect("there is one").fail_with(&Error::Lmdb("a failure".to_owned()));
+            let options = OpenCompactOptions { headroom_bytes: 0, ..COPYING };
+            environment.renew(&options).expect("is rebuilt");
+        }
+        for _ in 0..3 {
+            state = change(&environment, &mut random, &state).expect("commits");
+        }
+        // Without a last checkpoint.
+        drop(environment);
     }
 }
