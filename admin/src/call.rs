@@ -30,6 +30,9 @@ use crate::request::query::Parameters;
 mod links;
 mod members;
 
+/// The query parameter that names a version.
+pub(crate) const VERSION_ID: &str = "version_id";
+
 /// The body of a route that takes none.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,8 +154,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `INVALID_REQUEST`; `VERSION_NOT_FOUND` when no version can have this id.
     pub(crate) fn version(&self) -> Result<Option<VersionName>, AdminError> {
-        const VERSION: &str = "version_id";
-        self.parameters(&[VERSION])?.text(VERSION).map(version_name).transpose()
+        self.parameters(&[VERSION_ID])?.text(VERSION_ID).map(version_name).transpose()
     }
 
     /// Returns the audit for reads that fail after the response has begun.

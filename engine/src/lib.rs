@@ -81,7 +81,7 @@ pub use lifecycle::LifecycleOptions;
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use salvage::{ContentError, DamagedStore, SalvageLoss, SalvageTarget, SalvagedVersion, WriteContent};
-pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart};
+pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart, VersionChange};
 pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
 pub use store::background::lower_priority;

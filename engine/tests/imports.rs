@@ -7,7 +7,7 @@ use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, DeleteOptions, Engine, EngineError, EventQuery,
     EventType, FilterForm, ImportOutcome, ImportVersion, ImportedContent, ImportedIdentity, LifecycleChange,
     LifecycleRule, ListVersions, NewUpload, ObjectLock, Origin, PutPart, Retention, RetentionMode, RuleId,
-    Store, StoreOptions, Tags, Usage, Versioning, WriteCondition, composite_etag, md5_digest,
+    Store, StoreOptions, Tags, Usage, VersionChange, Versioning, WriteCondition, composite_etag, md5_digest,
 };
 use cairn_model::{Etag, ImportedId, Timestamp, UploadId, VersionId, VersionName};
 use std::rc::Rc;
@@ -107,6 +107,36 @@ async fn delete(engine: &Engine, bucket: &Arc<Bucket>, object: &str, version: Op
 async fn write(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &str, bytes: &[u8]) -> String {
     let put = put(engine, bucket, &key(object), bytes, WriteCondition::default()).await.expect("put");
     if put.is_null { "null".to_owned() } else { put.version.to_string() }
+}
+
+/// A client writes a null version in place of the imported one, between the look of an importer and what it asks for then.
+#[test]
+fn an_importer_neither_deletes_nor_changes_what_a_client_has_written() {
+    with_engine(folder().path(), |engine| async move {
+        let bucket = bucket(&engine, &[]).await;
+        let null = VersionName::parse("null").expect("well-formed");
+        let delete = DeleteOptions { version: Some(null), only_imported: true, ..DeleteOptions::default() };
+        let tags = || Tags::new(vec![("from".to_owned(), "the source".to_owned())], 10).expect("valid");
+        for is_overwritten in [false, true] {
+            import(&engine, &bucket, "a", identity("null", YEAR_2001), Some(b"imported"))
+                .await
+                .expect("imported");
+            if is_overwritten {
+                write(&engine, &bucket, "a", b"written here").await;
+            }
+            let changed = engine.change_imported(&bucket, &key("a"), null, VersionChange::Tags(tags())).await;
+            let deleted = engine.delete_object(&bucket, &key("a"), delete.clone()).await.expect("decided");
+            let found = engine.head_object(&bucket, &key("a"), None);
+            if is_overwritten {
+                assert!(matches!(changed, Err(EngineError::ImportConflict(_))), "{changed:?}");
+                assert!(!deleted.existed && found.expect("is there").attributes.tags == Tags::default());
+            } else {
+                changed.expect("is the imported one");
+                assert!(deleted.existed && matches!(found, Err(EngineError::NoSuchKey)));
+            }
+        }
+        assert_clean(engine.store());
+    });
 }
 
 #[test]

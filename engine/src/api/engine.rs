@@ -261,6 +261,20 @@ impl Engine {
         self.change_version(bucket, key, version, VersionChange::Tags(tags)).await
     }
 
+    /// Changes metadata of a version that an import has brought. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`EngineError::ImportConflict`] if a client has written the version, and as the other changes of metadata.
+    pub async fn change_imported(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: VersionName,
+        change: VersionChange,
+    ) -> Result<(), EngineError> {
+        self.change(bucket, key, (Some(version), true), change).await.map(|_| ())
+    }
+
     async fn change_version(
         &self,
         bucket: &Arc<Bucket>,
@@ -268,7 +282,18 @@ impl Engine {
         version: Option<VersionName>,
         change: VersionChange,
     ) -> Result<VersionName, EngineError> {
-        let change = ChangeVersion { bucket: Arc::clone(bucket), key: key.clone(), version, change };
+        self.change(bucket, key, (version, false), change).await
+    }
+
+    async fn change(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        (version, only_imported): (Option<VersionName>, bool),
+        change: VersionChange,
+    ) -> Result<VersionName, EngineError> {
+        let change =
+            ChangeVersion { bucket: Arc::clone(bucket), key: key.clone(), version, only_imported, change };
         self.commit(bucket, key, |reply| Command::ChangeVersion(Box::new(change), reply)).await
     }
 

@@ -117,13 +117,23 @@ pub(crate) struct ChangeVersion {
     pub(crate) key: ObjectKey,
     /// `None` means the current version.
     pub(crate) version: Option<VersionName>,
+    /// Whether the version is only changed if an import has brought it.
+    pub(crate) only_imported: bool,
     pub(crate) change: VersionChange,
 }
 
 /// A change of a version's metadata.
-pub(crate) enum VersionChange {
-    Retention { retention: Option<Retention>, bypass_governance: bool },
+pub enum VersionChange {
+    /// Its retention, and whether the caller may shorten one in governance mode.
+    Retention {
+        /// `None` removes it.
+        retention: Option<Retention>,
+        /// The caller has checked the permission.
+        bypass_governance: bool,
+    },
+    /// Its legal hold.
     LegalHold(bool),
+    /// All of its tags.
     Tags(Tags),
 }
 

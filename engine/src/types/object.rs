@@ -305,6 +305,9 @@ pub struct DeleteOptions {
     pub bypass_governance: bool,
     /// Whether the named version is only deleted while it is the newest of its key. Otherwise it counts as missing.
     pub only_newest: bool,
+    /// Whether the named version is only deleted if an import has brought it. Otherwise it counts as missing: a client may have
+    /// written another null version meanwhile.
+    pub only_imported: bool,
     /// Who asked for it.
     pub origin: Origin,
 }

@@ -137,7 +137,14 @@ async fn delete(
         let (version, condition, origin) = (object.version, object.condition.clone(), origin.clone());
         (
             object.key.clone(),
-            DeleteOptions { version, condition, bypass_governance, only_newest: false, origin },
+            DeleteOptions {
+                version,
+                condition,
+                bypass_governance,
+                only_newest: false,
+                only_imported: false,
+                origin,
+            },
         )
     });
     let outcomes = call.engine.delete_objects(bucket, deletes.collect()).await;

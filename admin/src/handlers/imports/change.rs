@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cairn_api::{ChangeImported, ImportOutcome};
 use cairn_engine::limits::OBJECT_TAGS_MAX;
-use cairn_engine::{EngineError, Retention, Tags};
+use cairn_engine::{EngineError, Retention, Tags, VersionChange};
 use cairn_http1::parse_rfc3339_millis;
 use cairn_model::Timestamp;
 
@@ -17,7 +17,7 @@ use crate::reply::Reply;
 
 pub(crate) async fn change(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let import = Import::of(&call, &["version_id"])?;
-    let version = Some(version_name(&import)?);
+    let version = version_name(&import)?;
     let ChangeImported { tags, retention, legal_hold } = call.json().await?;
     let tags = tags.map(|tags| {
         let pairs = tags.into_iter().map(|tag| (tag.key, tag.value)).collect();
@@ -33,24 +33,23 @@ pub(crate) async fn change(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let (tags, retention) = (tags.transpose()?, retention.transpose()?);
     let engine = Rc::clone(call.engine()?);
     let (bucket, key) = (&import.bucket, &import.key);
-    let info = engine.head_object(bucket, key, version)?;
+    let info = engine.head_object(bucket, key, Some(version))?;
     if !info.version.is_imported() {
         return Err(EngineError::ImportConflict("a client has written this version here").into());
     }
     if (retention.is_some() || legal_hold.is_some()) && !bucket.settings().object_lock {
         return Err(AdminError::ObjectLockNotEnabled);
     }
+    let tags = tags.filter(|tags| *tags != info.attributes.tags);
+    let retention = retention.filter(|retention| Some(*retention) != info.lock.retention);
+    let hold = legal_hold.filter(|hold| *hold != info.lock.legal_hold.unwrap_or(false));
+    let of_retention =
+        |retention| VersionChange::Retention { retention: Some(retention), bypass_governance: false };
+    let changes =
+        [tags.map(VersionChange::Tags), retention.map(of_retention), hold.map(VersionChange::LegalHold)];
     let mut outcome = ImportOutcome::Unchanged;
-    if let Some(tags) = tags.filter(|tags| *tags != info.attributes.tags) {
-        engine.set_object_tags(bucket, key, version, tags).await?;
-        outcome = ImportOutcome::Changed;
-    }
-    if let Some(retention) = retention.filter(|retention| Some(*retention) != info.lock.retention) {
-        engine.set_retention(bucket, key, version, Some(retention), false).await?;
-        outcome = ImportOutcome::Changed;
-    }
-    if let Some(hold) = legal_hold.filter(|hold| *hold != info.lock.legal_hold.unwrap_or(false)) {
-        engine.set_legal_hold(bucket, key, version, hold).await?;
+    for change in changes.into_iter().flatten() {
+        engine.change_imported(bucket, key, version, change).await?;
         outcome = ImportOutcome::Changed;
     }
     answer(outcome)

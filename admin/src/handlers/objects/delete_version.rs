@@ -1,21 +1,24 @@
 //! `DELETE /api/v1/buckets/{bucket}/object-versions/{key}?version_id=`: permanently deletes one version or delete
-//! marker.
+//! marker; with `only_imported=true` only if an import has brought it.
 //!
 //! Locked versions are refused. Governance mode cannot be bypassed here.
 
 use cairn_engine::{Cause, DeleteOptions};
 
-use super::object_ref::ObjectRef;
-use crate::call::Call;
+use crate::call::{Call, VERSION_ID};
 use crate::error::AdminError;
 use crate::reply::Reply;
+use crate::request::names::version_name;
 
 pub(crate) async fn delete_version(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let ObjectRef { bucket, key, version } = ObjectRef::of(&call)?;
+    let parameters = call.parameters(&[VERSION_ID, "only_imported"])?;
+    let only_imported = parameters.flag("only_imported")?;
+    let version = parameters.text(VERSION_ID).map(version_name).transpose()?;
+    let (bucket, key) = (call.bucket()?, call.key()?);
     let version = version.ok_or_else(|| AdminError::invalid("the parameter version_id is required"))?;
     call.no_body().await?;
     let origin = call.origin(Cause::Request);
-    let options = DeleteOptions { version: Some(version), origin, ..DeleteOptions::default() };
+    let options = DeleteOptions { version: Some(version), only_imported, origin, ..DeleteOptions::default() };
     let deleted = call.engine()?.delete_object(&bucket, &key, options).await?;
     if !deleted.existed {
         return Err(AdminError::VersionNotFound);

@@ -248,8 +248,9 @@ operations! {
         optional::<String>("prefix"), optional::<PageLimit>("limit"), optional::<String>("key_marker"),
         optional::<VersionId>("version_id_marker"),
     ], None => [ok::<VersionPage>()], [BUCKET_NAME, BUCKET];
-    "delete_object_version", "objects": "Permanently deletes one version or delete marker.";
-    [required::<VersionId>("version_id")], None
+    "delete_object_version", "objects": "Permanently deletes one version or delete marker. With `only_imported`, one that an import has brought; another counts as \
+    missing.";
+    [required::<VersionId>("version_id"), optional::<bool>("only_imported")], None
         => [DONE], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (403, "OBJECT_LOCKED")];
     "set_object_retention", "objects": "Sets the retention of a version, by default the current one. Null removes it.";
     [VERSION_ID], json_body::<SetRetention>() => [ok::<RetentionOfVersion>()],

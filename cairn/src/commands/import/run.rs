@@ -389,8 +389,7 @@ impl Run<'_> {
         if super::journal::version_fingerprint(etag, here.size, modified) != record.version {
             return Ok(false);
         }
-        self.target.delete(bucket, &record.key, &record.id)?;
-        Ok(true)
+        Ok(self.target.delete(bucket, &record.key, &record.id)?)
     }
 
     /// Deletes what the journal says is gone at the source.

@@ -396,15 +396,17 @@ impl<'a> Target<'a> {
         Ok(None)
     }
 
-    /// Deletes a version for good. One that is gone is no error.
-    pub(super) fn delete(&self, bucket: &str, key: &str, id: &str) -> Result<(), Refused> {
+    /// Deletes an imported version for good. Returns whether it was there: a client may have deleted it, or have written another
+    /// one in its place.
+    pub(super) fn delete(&self, bucket: &str, key: &str, id: &str) -> Result<bool, Refused> {
         let path = format!("{}/object-versions/{}", bucket_path(bucket), encode_path(key));
-        match self.call(&Request::delete(with_query(&path, &[("version_id", id.to_owned())]))) {
-            Ok(_) => Ok(()),
+        let named = [("version_id", id.to_owned()), ("only_imported", "true".to_owned())];
+        match self.call(&Request::delete(with_query(&path, &named))) {
+            Ok(_) => Ok(true),
             Err(Refused::Version { code, .. })
                 if matches!(code.as_str(), "VERSION_NOT_FOUND" | "OBJECT_NOT_FOUND") =>
             {
-                Ok(())
+                Ok(false)
             }
             Err(other) => Err(other),
         }

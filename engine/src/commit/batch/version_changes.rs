@@ -24,6 +24,9 @@ impl Batch<'_> {
             None => self.newest(&target)?.ok_or(EngineError::NoSuchKey)?,
         };
         let info = &mut found.record.info;
+        if command.only_imported && !info.version.is_imported() {
+            return Err(EngineError::ImportConflict("a client has written this version here").into());
+        }
         if let Content::DeleteMarker = found.record.content {
             let (version, last_modified) = (info.version_name(), info.last_modified);
             return Err(EngineError::DeleteMarker { version, last_modified }.into());

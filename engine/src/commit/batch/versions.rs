@@ -179,7 +179,8 @@ impl Batch<'_> {
     /// Deletes an object or a version.
     pub(super) fn delete(&mut self, command: &DeleteObject) -> Result<DeleteOutcome, Failure> {
         let target = self.target(&command.bucket, &command.key)?;
-        let DeleteOptions { version, condition, bypass_governance, only_newest, origin } = &command.options;
+        let DeleteOptions { version, condition, bypass_governance, only_newest, only_imported, origin } =
+            &command.options;
         let author = Author::client(&command.key, origin);
         if let Some(name) = version {
             return self.delete_version(
@@ -187,7 +188,7 @@ impl Batch<'_> {
                 author,
                 *name,
                 condition,
-                (*bypass_governance, *only_newest),
+                (*bypass_governance, *only_newest, *only_imported),
             );
         }
         let newest = self.newest(&target)?;
@@ -229,9 +230,10 @@ impl Batch<'_> {
         author: Author<'_>,
         name: VersionName,
         condition: &WriteCondition,
-        (bypass_governance, only_newest): (bool, bool),
+        (bypass_governance, only_newest, only_imported): (bool, bool, bool),
     ) -> Result<DeleteOutcome, Failure> {
         let found = self.named_version(target, name)?;
+        let found = found.filter(|found| !only_imported || found.record.info.version.is_imported());
         condition.check(found.as_ref().map(|found| &found.record.info))?;
         let Some(found) = found else {
             return Ok(DeleteOutcome { existed: false, version: Some(name), is_delete_marker: false });
