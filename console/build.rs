@@ -1,4 +1,4 @@
-//! Compresses the files of the console and makes a table of them. Browsers need no comments and no indentation.
+//! Compresses the files of the console and makes a table of them. Browsers need no comments, indentation and most ends of lines.
 //!
 //! The program and the modules of the first view become one file. All other files stay as they are.
 //!
@@ -54,8 +54,12 @@ fn brotli(bytes: &[u8]) -> Vec<u8> {
     compressed
 }
 
-/// Returns a script or a style sheet without comments and indentation, line by line. Only comments that begin a line are
-/// found, so none in a string; a test makes sure that no text has several lines.
+/// After these, the end of a line means nothing, in a script and in a style sheet.
+const JOINED: [char; 5] = ['(', '[', '{', ',', ';'];
+
+/// Returns a script or a style sheet without comments, indentation, and the ends of lines and the commas that mean
+/// nothing. Only comments that begin a line are found, so none in a string; a test makes sure that no text has several
+/// lines. Lines that may end with a comment stay as they are.
 fn bare(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     let mut is_inside = false;
@@ -63,8 +67,13 @@ fn bare(text: &str) -> String {
         let start = line.trim_start();
         is_inside |= start.starts_with("/*");
         if !is_inside && !start.starts_with("//") {
+            if made.ends_with(',') && start.starts_with([')', ']', '}']) {
+                made.pop();
+            }
             made.push_str(start);
-            made.push('\n');
+            if !start.ends_with(JOINED) || start.contains(" //") {
+                made.push('\n');
+            }
         }
         is_inside &= !line.contains("*/");
     }

@@ -15,6 +15,7 @@ import {
   copyText,
   emptyBox,
   errorBox,
+  iconButton,
   link,
   noticeError,
   SKELETON_AFTER,
@@ -173,23 +174,7 @@ function details(row) {
     fact(t("Who"), [h("bdi", null, row.principal ?? t("nobody was authenticated")), role && `, ${role}`]),
     fact(t("From"), places.from),
     fact(t("Request"), ids.size > 1 && plural(ids.size, "{n} request", "{n} requests")),
-    fact(
-      t("Request"),
-      id && [
-        h("code", null, id),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "icon",
-            "aria-label": t("Copy the request id"),
-            title: t("Copy the request id"),
-            onclick: () => copyText(id),
-          },
-          icon("copy"),
-        ),
-      ],
-    ),
+    fact(t("Request"), id && [h("code", null, id), iconButton("copy", t("Copy the request id"), () => copyText(id))]),
     fact(t("Operation"), h("code", null, audit?.operation ?? [...new Set(events.map(({ type }) => type))].join(", "))),
     fact(t("Time"), timeCell(row.time, false)),
     isOne && event.version_id && fact(t("Version"), h("code", null, event.version_id)),
@@ -205,11 +190,7 @@ function details(row) {
 
 function item(row, names, opened, onOpen) {
   const body = h("div", { class: "act-body" });
-  const toggle = h(
-    "button",
-    { type: "button", class: "icon", "aria-expanded": "false", "aria-label": t("Details") },
-    icon("right"),
-  );
+  const toggle = iconButton("right", t("Details"), undefined, { "aria-expanded": "false" });
   const set = (isOpen) => {
     toggle.setAttribute("aria-expanded", String(isOpen));
     fill(body, isOpen && details(row));

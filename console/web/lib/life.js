@@ -4,7 +4,7 @@ import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { editRetention, isLocked, lockTags, toggleHold } from "./locks.js";
-import { openMenuBelow } from "./menu.js";
+import { menuButton } from "./menu.js";
 import { draw, go, place } from "./navigation.js";
 import { contentPath, undelete } from "./objects.js";
 import { isMember, mayStore, mayWrite } from "./session.js";
@@ -203,18 +203,7 @@ function actionsOf({ bucket, key, info, nameOf, latest }, version) {
         },
         "row-button",
       ),
-    more.length > 0 &&
-      h(
-        "button",
-        {
-          type: "button",
-          class: "icon",
-          "aria-label": t("Actions for {name}", { name }),
-          "aria-haspopup": "menu",
-          onclick: (event) => openMenuBelow(event.currentTarget, t("Actions for {name}", { name }), more),
-        },
-        icon("more"),
-      ),
+    more.length > 0 && menuButton(t("Actions for {name}", { name }), () => more),
   );
 }
 

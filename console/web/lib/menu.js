@@ -2,6 +2,7 @@
 
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
+import { iconButton } from "./ui.js";
 
 let close = () => {};
 
@@ -79,6 +80,13 @@ export function openMenu({ x, y }, label, entries, before = document.activeEleme
   addEventListener("scroll", close, true);
   items[0]?.focus({ preventScroll: true });
 }
+
+/** A button with a sign alone that opens the menu of what `entries()` returns. */
+export const menuButton = (label, entries, properties) =>
+  iconButton("more", label, (event) => openMenuBelow(event.currentTarget, label, entries()), {
+    "aria-haspopup": "menu",
+    ...properties,
+  });
 
 /** Opens a menu below a button. */
 export function openMenuBelow(button, label, entries) {

@@ -6,7 +6,19 @@ import { describe } from "./errors.js";
 import { icon } from "./icons.js";
 import { draw } from "./navigation.js";
 import { exactSize, plural, t } from "./text.js";
-import { button, card, copyText, facts, field, notice, noticeError, sizeCell, timeCell, withTool } from "./ui.js";
+import {
+  button,
+  card,
+  copyText,
+  facts,
+  field,
+  iconButton,
+  notice,
+  noticeError,
+  sizeCell,
+  timeCell,
+  withTool,
+} from "./ui.js";
 
 const TAGS_MAX = 10;
 const HEADERS = ["cache-control", "content-disposition", "content-encoding", "content-language", "expires"];
@@ -98,17 +110,7 @@ export function tagsCard(bucket, key, record, mayChange) {
           "span",
           { class: mayChange ? "chip" : "chip fixed" },
           h("span", null, one.value ? `${one.key} = ${one.value}` : one.key),
-          mayChange &&
-            h(
-              "button",
-              {
-                type: "button",
-                class: "icon",
-                "aria-label": t("Remove tag {name}", { name: one.key }),
-                onclick: () => remove(one),
-              },
-              icon("close"),
-            ),
+          mayChange && iconButton("close", t("Remove tag {name}", { name: one.key }), () => remove(one)),
         ),
       ),
     );
@@ -145,16 +147,7 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
       { class: "entry" },
       input(name, t("Name of metadata")),
       input(value, t("Value of metadata")),
-      h(
-        "button",
-        {
-          type: "button",
-          class: "icon",
-          "aria-label": t("Remove metadata {name}", { name }),
-          onclick: () => row.remove(),
-        },
-        icon("close"),
-      ),
+      iconButton("close", t("Remove metadata {name}", { name }), () => row.remove()),
     );
     list.append(row);
     return row;

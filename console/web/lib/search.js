@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 import { go } from "./navigation.js";
 import { quotaInput } from "./quota.js";
 import { day, size, t } from "./text.js";
-import { ask, button, field, quoted, searchField, select } from "./ui.js";
+import { ask, button, field, iconButton, quoted, searchField, select } from "./ui.js";
 
 const KINDS = () => [
   ["", t("any type")],
@@ -112,16 +112,7 @@ export function searchTools(bucket, prefix, at, search) {
       "span",
       { class: "chip" },
       texts[name](present[name]),
-      h(
-        "button",
-        {
-          type: "button",
-          class: "icon",
-          "aria-label": t("Remove {name}", { name: texts[name](present[name]) }),
-          onclick: () => open({ [name]: "" }),
-        },
-        icon("close"),
-      ),
+      iconButton("close", t("Remove {name}", { name: texts[name](present[name]) }), () => open({ [name]: "" })),
     ),
   );
   const filter = button([icon("filter"), t("Filter")], async () => {

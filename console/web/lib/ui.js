@@ -28,6 +28,15 @@ export function button(text, onclick, kind = "") {
   return h("button", { type: "button", class: kind, onclick }, text);
 }
 
+/** A button with a sign alone: its name is a tooltip, too. */
+export function iconButton(sign, label, onclick, properties) {
+  return h(
+    "button",
+    { type: "button", class: "icon", "aria-label": label, title: label, onclick, ...properties },
+    icon(sign),
+  );
+}
+
 export function link(text, href, properties) {
   return h("a", { href, ...properties }, text);
 }
@@ -40,8 +49,7 @@ const TOASTS_MAX = 3;
 const SHOWN = 6000;
 const SHOWN_WITH_ACTION = 15000;
 
-const closer = (box) =>
-  h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, icon("close"));
+const closer = (box) => iconButton("close", t("Close"), () => box.remove());
 
 /** Says what happened, at the lower right. `action` is `[text, task]`. It waits while it has pointer or focus. */
 export function notice(text, action) {

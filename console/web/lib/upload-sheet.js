@@ -5,7 +5,7 @@ import { askCollisions, freeNames } from "./collisions.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { count, plural, size, t } from "./text.js";
-import { button, noticeError, notices } from "./ui.js";
+import { button, iconButton, noticeError, notices } from "./ui.js";
 import {
   active,
   again,
@@ -56,20 +56,11 @@ function makeSheet() {
         drawSheet();
       },
     }),
-    close: h(
-      "button",
-      {
-        type: "button",
-        class: "icon",
-        "aria-label": t("Close"),
-        onclick: () => {
-          failed.clear();
-          clear([]);
-          drawSheet();
-        },
-      },
-      icon("close"),
-    ),
+    close: iconButton("close", t("Close"), () => {
+      failed.clear();
+      clear([]);
+      drawSheet();
+    }),
     taken: h("div", { class: "taken", hidden: true }),
     waiting: h("span"),
     cancelAll: button(
@@ -112,17 +103,7 @@ function rowOf(item) {
     bar: h("progress", { max: item.file.size || 1, "aria-label": item.key }),
     note: h("p"),
     retry: button(t("Try again"), () => (item.isTaken ? replace(item) : again(item)), "link small"),
-    stop: h(
-      "button",
-      {
-        type: "button",
-        class: "icon",
-        "aria-label": t("Cancel {name}", { name: item.key }),
-        title: t("Cancel"),
-        onclick: () => cancel(item),
-      },
-      icon("close"),
-    ),
+    stop: iconButton("close", t("Cancel {name}", { name: item.key }), () => cancel(item)),
   };
   const { figures, bar, note, retry, stop } = item.row;
   item.row.whole ??= h(

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon, mark } from "./icons.js";
-import { openMenuBelow } from "./menu.js";
+import { menuButton } from "./menu.js";
 import { go, place } from "./navigation.js";
 import { pages } from "./pages.js";
 import { showSecret } from "./secrets.js";
@@ -18,6 +18,7 @@ import {
   commands,
   confirmed,
   emptyBox,
+  iconButton,
   link,
   notice,
   table,
@@ -232,11 +233,7 @@ async function showAttempts(place_, row, hook) {
 function deliveryTable(entries, hook, opened, again) {
   const rows = rowsOf(entries);
   const opener = (row) => {
-    const toggle = h(
-      "button",
-      { type: "button", class: "icon", "aria-expanded": "false", "aria-label": t("Attempts") },
-      icon("right"),
-    );
+    const toggle = iconButton("right", t("Attempts"), undefined, { "aria-expanded": "false" });
     const set = (isOpen) => {
       toggle.setAttribute("aria-expanded", String(isOpen));
       const line = toggle.closest("tr");
@@ -319,13 +316,7 @@ const hostOf = (url) => {
 };
 
 function headOf(hook, done) {
-  const label = t("More actions");
-  const more = h(
-    "button",
-    { type: "button", class: "icon edge", "aria-label": label, title: label, "aria-haspopup": "menu" },
-    icon("more"),
-  );
-  more.addEventListener("click", () => openMenuBelow(more, label, webhookMenu(hook, done)));
+  const more = menuButton(t("More actions"), () => webhookMenu(hook, done), { class: "icon edge" });
   const { state } = hook.health;
   const kind = { ok: "good", failing: "warn", paused: "bad" }[state];
   return viewHead(hostOf(hook.target_url), {

@@ -18,7 +18,7 @@ import {
   sorted,
   sortMenu,
 } from "../lib/listing.js";
-import { openMenu, openMenuBelow } from "../lib/menu.js";
+import { menuButton, openMenu } from "../lib/menu.js";
 import { moveEntries } from "../lib/moving.js";
 import { go, momentOf, place } from "../lib/navigation.js";
 import { contentPath, crumbs } from "../lib/objects.js";
@@ -367,18 +367,7 @@ export async function show(view, { parts: [bucket], parameters }) {
             "aria-label": t("Download {name}", { name: row.key }),
             title: t("Download"),
           }),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "icon",
-            "aria-label": t("Actions for {name}", { name: row.key ?? row.prefix }),
-            "aria-haspopup": "menu",
-            onclick: (event) =>
-              openMenuBelow(event.currentTarget, t("Actions for {name}", { name: nameOf(row) }), actionsOf(row)),
-          },
-          icon("more"),
-        ),
+        menuButton(t("Actions for {name}", { name: row.key ?? row.prefix }), () => actionsOf(row)),
       ],
     },
   ].filter(Boolean);

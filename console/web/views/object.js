@@ -7,7 +7,7 @@ import { icon, kindOf, stoneOf } from "../lib/icons.js";
 import { lifeCard, namesOf, restoreVersion, versionsOf } from "../lib/life.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
-import { openMenuBelow } from "../lib/menu.js";
+import { menuButton } from "../lib/menu.js";
 import { copyObject } from "../lib/moving.js";
 import { draw, go, momentOf, place } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
@@ -144,19 +144,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
     null,
     { text: t("Delete"), sign: "trash", isDangerous: true, task: remove },
   ];
-  const moreButton = () =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "only-icon",
-        "aria-label": t("More actions"),
-        title: t("More actions"),
-        "aria-haspopup": "menu",
-        onclick: (event) => openMenuBelow(event.currentTarget, t("More actions"), more()),
-      },
-      icon("more"),
-    );
+  const moreButton = () => menuButton(t("More actions"), more, { class: "only-icon" });
   const drawLinks = () =>
     loadInto(linksPlace, async () => {
       const [{ shares }, { embeds }] = await Promise.all([

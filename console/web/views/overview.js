@@ -14,6 +14,7 @@ import {
   card,
   commands,
   copyText,
+  iconButton,
   link,
   loadInto,
   notice,
@@ -43,7 +44,6 @@ async function hide(one, isHidden, again) {
 }
 
 function attentionRow(one, again) {
-  const label = t("Dismiss for a day");
   return h(
     "li",
     null,
@@ -51,12 +51,7 @@ function attentionRow(one, again) {
     h("div", null, h("b", null, one.title), " ", h("span", { class: "muted", lang: one.lang }, one.detail)),
     one.since && h("span", { class: "muted small" }, timeCell(one.since)),
     one.action && actionOf(one.action),
-    mayStore() &&
-      h(
-        "button",
-        { type: "button", class: "icon", "aria-label": label, title: label, onclick: () => hide(one, true, again) },
-        icon("close"),
-      ),
+    mayStore() && iconButton("close", t("Dismiss for a day"), () => hide(one, true, again)),
   );
 }
 
@@ -122,17 +117,7 @@ function endpointBox(endpoint) {
     h("code", null, endpoint),
     h("span", { class: "muted small" }, t("Region")),
     h("code", null, REGION),
-    h(
-      "button",
-      {
-        type: "button",
-        class: "icon",
-        "aria-label": t("Copy the endpoint"),
-        title: t("Copy the endpoint"),
-        onclick: () => copyText(endpoint),
-      },
-      icon("copy"),
-    ),
+    iconButton("copy", t("Copy the endpoint"), () => copyText(endpoint)),
   );
 }
 

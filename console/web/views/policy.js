@@ -9,7 +9,20 @@ import { go, place } from "../lib/navigation.js";
 import { actionNames, changes, formOf, PREFIX, sentence, statementOf } from "../lib/policy-words.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import { ask, button, card, commands, field, link, notice, quoted, select, tag, viewHead } from "../lib/ui.js";
+import {
+  ask,
+  button,
+  card,
+  commands,
+  field,
+  iconButton,
+  link,
+  notice,
+  quoted,
+  select,
+  tag,
+  viewHead,
+} from "../lib/ui.js";
 
 // What was typed and not saved, by policy: going to another view and back loses nothing.
 const drafts = new Map();
@@ -72,21 +85,12 @@ function chips({ label, add, values, names, changed }) {
           { class: "chip" },
           h("code", null, value),
           mayAdminister() &&
-            h(
-              "button",
-              {
-                type: "button",
-                class: "icon",
-                "aria-label": t("Remove {name}", { name: value }),
-                onclick: () => {
-                  values.splice(index, 1);
-                  drawChips();
-                  changed();
-                  input.focus();
-                },
-              },
-              icon("close"),
-            ),
+            iconButton("close", t("Remove {name}", { name: value }), () => {
+              values.splice(index, 1);
+              drawChips();
+              changed();
+              input.focus();
+            }),
         ),
       ),
     );
@@ -166,12 +170,7 @@ function statementCard(statement, index, { changed, remove }) {
       null,
       h("h3", null, title),
       h("span", { class: "switch" }, effect("allow", t("Allow"), "check"), effect("deny", t("Deny"), "ban")),
-      mayEdit &&
-        h(
-          "button",
-          { type: "button", class: "icon", "aria-label": t("Remove statement {n}", { n: index + 1 }), onclick: remove },
-          icon("trash"),
-        ),
+      mayEdit && iconButton("trash", t("Remove statement {n}", { n: index + 1 }), remove),
     ),
     h(
       "div",

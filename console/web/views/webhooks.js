@@ -3,7 +3,7 @@
 import { api } from "../lib/api.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { openMenuBelow } from "../lib/menu.js";
+import { menuButton } from "../lib/menu.js";
 import { draw, go, place } from "../lib/navigation.js";
 import { showSecret } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
@@ -67,17 +67,6 @@ async function create() {
   draw();
 }
 
-function menuButton(row) {
-  const label = t("More actions");
-  const press = h(
-    "button",
-    { type: "button", class: "icon", "aria-label": label, title: label, "aria-haspopup": "menu" },
-    icon("more"),
-  );
-  press.addEventListener("click", () => openMenuBelow(press, label, webhookMenu(row, draw)));
-  return press;
-}
-
 export async function show(view, { parts: [id], parameters }) {
   if (id) return showWebhook(view, id, parameters);
   await loadInto(view, async () => {
@@ -125,7 +114,7 @@ export async function show(view, { parts: [id], parameters }) {
                 redeliverLost(row, draw),
               ),
             button(t("Test"), () => testWebhook(row)),
-            menuButton(row),
+            menuButton(t("More actions"), () => webhookMenu(row, draw)),
           ],
         ]),
       ],
