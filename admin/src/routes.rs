@@ -459,6 +459,7 @@ static CONSOLE_ROUTES: &[Route] = &[
     get("/sign-in/callback", Access::Redirected, "finish_sign_in", handler!(console::finish_sign_in)),
     post("/sign-in/logout", Access::Signed, "end_sessions_of_provider", handler!(console::end_of_provider))
         .access(),
+    get("/members", OVERSIGHT, "list_members", handler!(console::members)),
     get("/batch", ALL, READ_BATCH, handler!(console::batch)),
     get("/sessions", ALL, "list_console_sessions", handler!(console::list)),
     delete("/sessions", ALL, "end_own_sessions", handler!(console::end_own)).access(),

@@ -5,7 +5,7 @@ import { findAttention } from "./lib/attention.js";
 import { fill, h } from "./lib/dom.js";
 import { describe } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
-import { draw, drawWith, place } from "./lib/navigation.js";
+import { arrive, draw, drawWith, mayLeave, place, setPlace, showKeptPlace } from "./lib/navigation.js";
 import { isMember, returnToPlace, session, setSession } from "./lib/session.js";
 import { loadWords, t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
@@ -66,7 +66,7 @@ function route() {
   const [view, ...parts] = path.split("/");
   const target = moved(view, new URLSearchParams(query ?? ""));
   if (target) {
-    history.replaceState(null, "", target);
+    setPlace(target);
     return route();
   }
   const name = VIEWS.has(view) ? view : "overview";
@@ -155,6 +155,7 @@ async function drawView() {
   document.title = title ? `${title.textContent} · Cairn` : "Cairn";
   // What had the focus is gone. Keyboards and screen readers go on at the title.
   if (number > 1 && wasHere && isFocusFree()) title?.focus({ preventScroll: true });
+  showKeptPlace();
 }
 
 // How people sign in through a provider; null if with tokens only, which is all that the first page then loads.
@@ -256,6 +257,7 @@ async function drawLogin() {
 }
 
 async function signOut() {
+  if (!(await mayLeave())) return;
   const ended = session;
   // Before the request: what the server answers from now on is no reason to ask for a login.
   setSession(null);
@@ -321,8 +323,10 @@ async function boot() {
 }
 
 drawWith(drawView);
-addEventListener("hashchange", () => {
-  if (!session) return;
+// Views come back to where they were by themselves, when they are drawn.
+history.scrollRestoration = "manual";
+addEventListener("hashchange", async ({ oldURL }) => {
+  if (!session || !(await arrive(oldURL))) return;
   scrollTo(0, 0);
   problems().replaceChildren();
   draw();

@@ -12,6 +12,7 @@ const PAGE = 1000;
 // Makes the field for the name of a new bucket.
 export function bucketNameInput() {
   return h("input", {
+    name: "bucket",
     type: "text",
     required: true,
     minlength: 3,

@@ -24,15 +24,21 @@ function editRule(bucket, rules, index) {
     allowed_headers: [],
     expose_headers: [],
   };
-  const area = (texts) => h("textarea", { rows: 3, spellcheck: "false", value: texts.join("\n") });
-  const origins = area(rule.allowed_origins);
-  const headers = area(rule.allowed_headers);
-  const exposed = area(rule.expose_headers);
-  const id = h("input", { type: "text", maxlength: 255, value: rule.id ?? "", spellcheck: "false" });
-  const seconds = h("input", { type: "number", min: 0, max: 4294967295, value: rule.max_age_seconds ?? "" });
+  const area = (name, texts) => h("textarea", { name, rows: 3, spellcheck: "false", value: texts.join("\n") });
+  const origins = area("allowed_origins", rule.allowed_origins);
+  const headers = area("allowed_headers", rule.allowed_headers);
+  const exposed = area("expose_headers", rule.expose_headers);
+  const id = h("input", { name: "id", type: "text", maxlength: 255, value: rule.id ?? "", spellcheck: "false" });
+  const seconds = h("input", {
+    name: "max_age_seconds",
+    type: "number",
+    min: 0,
+    max: 4294967295,
+    value: rule.max_age_seconds ?? "",
+  });
   const methods = METHODS.map((method) => [
     method,
-    h("input", { type: "checkbox", checked: rule.allowed_methods.includes(method) }),
+    h("input", { name: "allowed_methods", type: "checkbox", checked: rule.allowed_methods.includes(method) }),
   ]);
   const changed = () => ({
     id: id.value || undefined,

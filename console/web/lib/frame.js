@@ -3,7 +3,7 @@
 import { readQuietly } from "./api.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
-import { attention, counts, draw, go, place, setCount } from "./navigation.js";
+import { attention, counts, draw, go, mayLeave, place, setCount } from "./navigation.js";
 import { isMember, mayAdminister, mayOversee, session } from "./session.js";
 import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./text.js";
 import { avatar, link, select, shortName } from "./ui.js";
@@ -160,6 +160,7 @@ function languageSelect() {
   const languages = select(Object.entries(LANGUAGES), currentLanguage());
   languages.setAttribute("aria-label", t("Language"));
   languages.addEventListener("change", async () => {
+    if (!(await mayLeave())) return drawFrame(true);
     await loadWords(languages.value);
     drawFrame(true);
     draw();

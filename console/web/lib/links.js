@@ -25,7 +25,7 @@ import {
 } from "./ui.js";
 
 function expiry() {
-  return select(
+  const made = select(
     [
       ["", t("never")],
       ["1", t("in a day")],
@@ -35,6 +35,8 @@ function expiry() {
     ],
     "30",
   );
+  made.name = "expires_at";
+  return made;
 }
 
 const inDays = (days) => (days ? new Date(Date.now() + Number(days) * DAY).toISOString() : null);
@@ -74,10 +76,10 @@ export async function showLink(title, url) {
 
 /** Asks for the settings of a share of each object, creates them, and shows their URLs. */
 export async function createShares(bucket, keys) {
-  const label = h("input", { type: "text", maxlength: 200 });
-  const password = h("input", { type: "password", autocomplete: "new-password" });
+  const label = h("input", { name: "label", type: "text", maxlength: 200 });
+  const password = h("input", { name: "password", type: "password", autocomplete: "new-password" });
   const expires = expiry();
-  const maximum = h("input", { type: "number", min: 1 });
+  const maximum = h("input", { name: "maximum_downloads", type: "number", min: 1 });
   const made = [];
   const settings = () => ({
     label: label.value || null,
@@ -126,12 +128,13 @@ export const createShare = (bucket, key) => createShares(bucket, [key]);
 /** Asks for the settings of an embed, creates it, and shows its snippet. */
 export async function createEmbed(bucket, key, contentType) {
   const origins = h("textarea", {
+    name: "allowed_origins",
     rows: 3,
     required: true,
     placeholder: "https://www.example.com",
     spellcheck: "false",
   });
-  const label = h("input", { type: "text", maxlength: 200 });
+  const label = h("input", { name: "label", type: "text", maxlength: 200 });
   const inline = /^(image|video|audio)\//.test(contentType) && !contentType.includes("svg");
   const disposition = select(
     [

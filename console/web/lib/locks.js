@@ -2,6 +2,7 @@
 
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
 import { h } from "./dom.js";
+import { wrong } from "./forms.js";
 import { DAY, date, exactDate, plural, t } from "./text.js";
 import { ask, confirmed, field, quoted, select } from "./ui.js";
 
@@ -66,7 +67,7 @@ export async function editDefaultRetention(bucket, present) {
       field(t("Unit"), unit),
     ],
     submit: async () => {
-      if (mode.value && !number.reportValidity()) throw new Error(t("Enter how long versions are kept."));
+      if (mode.value && !number.reportValidity()) throw wrong(number, t("Enter how long versions are kept."));
       return { retention: mode.value ? { mode: mode.value, [unit.value]: Number(number.value) } : null };
     },
   });
@@ -147,7 +148,7 @@ export async function editRetention(bucket, key, version) {
     submit: async () => {
       if (!mode.value) return { retention: null };
       const time = new Date(until.value);
-      if (Number.isNaN(time.getTime())) throw new Error(t("Enter the end of the retention."));
+      if (Number.isNaN(time.getTime())) throw wrong(until, t("Enter the end of the retention."));
       return { retention: { mode: mode.value, retain_until: time.toISOString() } };
     },
   });

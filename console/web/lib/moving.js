@@ -3,6 +3,7 @@
 import { api, bucketPath, encodeKey } from "./api.js";
 import { numbered } from "./collisions.js";
 import { h } from "./dom.js";
+import { wrong } from "./forms.js";
 import { objectPages } from "./listing.js";
 import { draw, go } from "./navigation.js";
 import { count, plural, t } from "./text.js";
@@ -140,7 +141,7 @@ export async function moveEntries(bucket, buckets, folder, { keys, prefixes }) {
       for (const prefix of prefixes) {
         const base = single === undefined ? end + prefix.slice(folder.length) : end.replace(/\/*$/, "/");
         if (target.value === bucket && base.startsWith(prefix))
-          throw new Error(t("A folder cannot be moved into itself."));
+          throw wrong(to, t("A folder cannot be moved into itself."));
         for await (const { objects } of objectPages(bucket, prefix))
           for (const { key } of objects) moves.push({ from: key, to: base + key.slice(prefix.length) });
       }
@@ -184,7 +185,7 @@ export async function copyObject(bucket, key, move) {
     } catch (error) {
       if (error.code !== "OBJECT_ALREADY_EXISTS") throw error;
       choice.hidden = false;
-      throw new Error(t("The destination already has an object. Choose another name, or replace it."));
+      throw wrong(name, t("The destination already has an object. Choose another name, or replace it."));
     }
   };
   const done = await ask({
@@ -192,7 +193,7 @@ export async function copyObject(bucket, key, move) {
     action: move ? t("Move") : t("Copy"),
     content: [field(t("Bucket"), to), field(t("Key"), name), choice],
     submit: async () => {
-      if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
+      if (to.value === bucket && name.value === key) throw wrong(name, t("Choose another name or bucket."));
       await copyTo();
       return true;
     },

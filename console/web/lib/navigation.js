@@ -1,4 +1,8 @@
-// Navigation: URLs of views, drawing the current one again, and counts beside the entries of the rail.
+// Navigation: URLs of views, drawing the current one again, places to come back to, counts beside entries of the rail.
+
+import { forgetUnsaved, isUnsaved } from "./forms.js";
+import { t } from "./text.js";
+import { confirmed } from "./ui.js";
 
 /** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
 export function place(view, parts = [], parameters = {}) {
@@ -17,6 +21,86 @@ export function go(...where) {
 export function momentOf(parameters) {
   const at = parameters.get("at");
   return Number.isNaN(Date.parse(at)) ? undefined : at;
+}
+
+/** Changes the URL of the view that is shown. */
+export const setPlace = (url) => history.replaceState(history.state, "", url);
+
+/** Asks whether unsaved input may be lost, if there is any. */
+export async function mayLeave() {
+  if (!isUnsaved()) return true;
+  const isSure = await confirmed({
+    title: t("Leave without saving?"),
+    text: t("What you have entered here is lost."),
+    action: t("Leave"),
+  });
+  if (isSure) forgetUnsaved();
+  return isSure;
+}
+
+// Each entry of the browser's history has a number, so that it is known how far another one is away.
+let entryNumber = history.state?.entry ?? 0;
+history.replaceState({ entry: entryNumber }, "");
+// By number of an entry: where it was when it was left.
+const leftPlaces = new Map();
+let isReturning = false;
+let kept;
+
+function rememberPlace(url) {
+  const rows = [...document.querySelectorAll("main tr[data-row]")];
+  const focused = document.activeElement?.closest("main tr[data-row]");
+  const row = focused ?? rows.find((one) => one.getBoundingClientRect().top >= 0);
+  leftPlaces.set(entryNumber, {
+    url,
+    y: scrollY,
+    rows: Number(document.querySelector("main [data-rows]")?.dataset.rows ?? 0),
+    row: row?.dataset.row,
+    top: row?.getBoundingClientRect().top,
+    isFocused: Boolean(focused),
+  });
+}
+
+/**
+ * Takes note that the browser went to another entry, from a URL. Returns whether it may be shown: not before unsaved
+ * input is saved or given up.
+ */
+export async function arrive(from) {
+  if (isReturning) {
+    isReturning = false;
+    return false;
+  }
+  const isNew = history.state?.entry === undefined;
+  if (isNew) history.replaceState({ entry: entryNumber + 1 }, "");
+  const far = history.state.entry - entryNumber;
+  if (far !== 0 && isUnsaved()) {
+    isReturning = true;
+    history.go(-far);
+    if (await mayLeave()) history.go(far);
+    return false;
+  }
+  // Cancel, as if it were chosen: the dialog is about the view that is left.
+  for (const dialog of document.querySelectorAll("dialog[open]:not(.note)")) dialog.close();
+  if (far !== 0) rememberPlace(from);
+  // A link to where the user came from leads back, too.
+  const before = isNew && leftPlaces.get(entryNumber - 1);
+  entryNumber += far;
+  kept = isNew && before?.url !== location.href ? undefined : before || leftPlaces.get(entryNumber);
+  return true;
+}
+
+/** Where the view that is about to be drawn was when it was left; undefined if it is a new one. */
+export const keptPlace = () => kept;
+
+/** Goes to where the view was when it was left. */
+export function showKeptPlace() {
+  if (!kept) return;
+  const { y, row, top, isFocused } = kept;
+  kept = undefined;
+  scrollTo(0, y);
+  const line = row && document.querySelector(`main tr[data-row="${row}"]`);
+  if (!line) return;
+  scrollBy(0, line.getBoundingClientRect().top - top);
+  if (isFocused) line.querySelector("a[href]")?.focus({ preventScroll: true });
 }
 
 let drawTask = async () => {};

@@ -1,8 +1,12 @@
 // Lists that come page by page: the next one is read when the user asks for it, or scrolls to the end.
 
 import { fill, h } from "./dom.js";
+import { keptPlace } from "./navigation.js";
 import { t } from "./text.js";
 import { button, errorBox, SKELETON_AFTER, skeleton, succeeded } from "./ui.js";
+
+// Rows that are read again when the user comes back; more take long.
+const BACK_MAX = 20_000;
 
 /**
  * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so
@@ -15,7 +19,10 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
   fill(place, list, foot);
   const state = { rows: [], reload, redraw };
   let next;
+  let isDrawn = false;
   let watch;
+  // Back from another view, as many rows are read as there were.
+  let wanted = Math.min(keptPlace()?.rows ?? 0, BACK_MAX);
   let serial = 0;
 
   function redraw() {
@@ -30,14 +37,19 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
       SKELETON_AFTER,
     );
     try {
-      const page = await load(next);
-      if (own !== serial) return;
+      const first = state.rows.length;
+      do {
+        const page = await load(next);
+        if (own !== serial) return;
+        state.rows.push(...page.rows);
+        next = page.next ?? null;
+      } while (next !== null && state.rows.length < wanted);
+      wanted = 0;
       succeeded(more);
-      state.rows.push(...page.rows);
-      const isFirst = next === undefined;
-      next = page.next ?? null;
-      if (isFirst || !grow) redraw();
-      else grow(list.firstElementChild, page.rows);
+      list.dataset.rows = state.rows.length;
+      if (isDrawn && grow) grow(list.firstElementChild, state.rows.slice(first));
+      else redraw();
+      isDrawn = true;
       fill(foot, next !== null && button(t("Show more"), more));
       watch?.disconnect();
       if (next !== null && automatic) {
@@ -62,6 +74,7 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
     serial += 1;
     state.rows = [];
     next = undefined;
+    isDrawn = false;
     await more();
   }
   state.stop = () => {

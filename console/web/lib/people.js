@@ -12,7 +12,7 @@ const UNKNOWN = "unknown";
 // Says why the sign-in has failed that has led to this page; nothing if there was none.
 function failureOf(provider) {
   const isUnknown = new URLSearchParams(location.search).get("sign-in") === UNKNOWN;
-  if (location.search) history.replaceState(null, "", `/${location.hash}`);
+  if (location.search) history.replaceState(history.state, "", `/${location.hash}`);
   const { code, message } = provider?.failure ?? {};
   if (code) return describe(new ApiError(0, code, message, ""));
   if (!isUnknown) return null;

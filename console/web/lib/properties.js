@@ -3,6 +3,7 @@
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
 import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
+import { guardFields, refuse, wrong } from "./forms.js";
 import { icon } from "./icons.js";
 import { draw } from "./navigation.js";
 import { exactSize, plural, t } from "./text.js";
@@ -133,10 +134,16 @@ function consequence(isVersioned, number) {
 }
 
 function metadataForm({ bucket, key, record, isVersioned, number }, show) {
-  const type = h("input", { type: "text", value: record.content_type, spellcheck: "false", maxlength: 255 });
+  const type = h("input", {
+    name: "content_type",
+    type: "text",
+    value: record.content_type,
+    spellcheck: "false",
+    maxlength: 255,
+  });
   const headers = HEADERS.map((name) => [
     name,
-    h("input", { type: "text", value: record.headers?.[name] ?? "", spellcheck: "false" }),
+    h("input", { name, type: "text", value: record.headers?.[name] ?? "", spellcheck: "false" }),
   ]);
   const list = h("div", { class: "entries" });
   const add = (name = "", value = "") => {
@@ -158,8 +165,9 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
     for (const row of list.children) {
       const [name, value] = [...row.querySelectorAll("input")].map((input) => input.value.trim());
       if (!name && !value) continue;
-      if (!name) throw new Error(t("Each value needs a name."));
-      if (name.toLowerCase() in metadata) throw new Error(t("The name {name} occurs twice.", { name }));
+      if (!name) throw wrong(row.querySelector("input"), t("Each value needs a name."));
+      if (name.toLowerCase() in metadata)
+        throw wrong(row.querySelector("input"), t("The name {name} occurs twice.", { name }));
       metadata[name.toLowerCase()] = value;
     }
     return {
@@ -190,11 +198,22 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
           notice(isVersioned ? t("Saved as version {n}.", { n: number + 1 }) : t("Saved."));
           draw();
         } catch (error) {
-          const isLate = error.status === 412;
-          const text = isLate
-            ? t("Somebody has written this object since this page was loaded. Nothing was changed.")
-            : describe(error);
-          fill(problem, h("p", { class: "bad small" }, text), isLate && button(t("Load again"), draw));
+          // The server names the metadata that it refuses.
+          if (error.message.startsWith("metadata:"))
+            error.field = [...list.querySelectorAll("input")].find(
+              ({ value }) => value && error.message.includes(value.trim().toLowerCase()),
+            );
+          if (error.status === 412)
+            fill(
+              problem,
+              h(
+                "p",
+                { class: "bad small" },
+                t("Somebody has written this object since this page was loaded. Nothing was changed."),
+              ),
+              button(t("Load again"), draw),
+            );
+          else refuse(form, problem, error);
           save.disabled = false;
         }
       },
@@ -232,6 +251,7 @@ export function metadataCard(context) {
     const { form, first } = metadataForm(context, show);
     fill(head);
     fill(place, form);
+    guardFields(form);
     first.focus();
   }
   function show() {

@@ -67,7 +67,13 @@ async function sample(bucket, prefix) {
 }
 
 async function addRule(bucket) {
-  const prefix = h("input", { type: "text", spellcheck: "false", autocomplete: "off", oninput: () => tell() });
+  const prefix = h("input", {
+    name: "prefix",
+    type: "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    oninput: () => tell(),
+  });
   const list = h("input", { type: "checkbox", onchange: () => tell() });
   const shown = h("p", { class: "problem plain", "aria-live": "polite" });
   const rule = () => ({ bucket, prefix: prefix.value, list: list.checked });

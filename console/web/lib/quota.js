@@ -15,6 +15,7 @@ export function quotaInput(present, label = t("Size limit"), hint = t("Empty: no
   // The largest unit in which the limit has no more than three decimal places.
   const unit = UNITS.findLast(([bytes]) => present >= bytes && Number.isInteger((present / bytes) * 1000)) ?? UNITS[1];
   const number = h("input", {
+    name: "bytes",
     type: "number",
     min: 0,
     step: "any",

@@ -1,6 +1,7 @@
 // Searching a whole bucket: the field, filters as chips, and how both become a request. All of it is in the URL.
 
 import { fill, h } from "./dom.js";
+import { wrong } from "./forms.js";
 import { icon } from "./icons.js";
 import { go } from "./navigation.js";
 import { quotaInput } from "./quota.js";
@@ -82,7 +83,7 @@ async function askFilters(search) {
       field(t("Tag"), tag, t("name=value")),
     ],
     submit: async () => {
-      if (tag.value && !tag.value.includes("=")) throw new Error(t("A tag is written as name=value."));
+      if (tag.value && !tag.value.includes("=")) throw wrong(tag, t("A tag is written as name=value."));
       return { type: type.value, min: least.bytes() ?? "", since: since.value, tag: tag.value };
     },
   });

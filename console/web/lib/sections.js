@@ -32,13 +32,22 @@ const watch = new IntersectionObserver(
   { rootMargin: MARGIN },
 );
 
+/** Draws the section of a list that has the row with a number. */
+export function reveal(list, row) {
+  const made = [...list.querySelectorAll("tbody[data-first]")].findLast((one) => Number(one.dataset.first) <= row);
+  const own = sections.get(made);
+  if (!own || own.isDrawn) return;
+  fill(made, own.draw());
+  own.isDrawn = true;
+}
+
 /**
  * Makes a section of a table. `draw()` returns its rows, each time that they come near the screen. With the number of
  * `rows`, it begins as space, of which the height is estimated.
  */
 export function section(draw, rows) {
-  const made = h("tbody", null, rows === undefined ? draw() : space(rows * ROW_PIXELS));
-  sections.set(made, { draw, isDrawn: rows === undefined });
+  const made = h("tbody", null, rows ? space(rows * ROW_PIXELS) : draw());
+  sections.set(made, { draw, isDrawn: !rows });
   watch.observe(made);
   return made;
 }

@@ -35,7 +35,7 @@ export function returnToPlace() {
   try {
     const place = sessionStorage.getItem(PLACE);
     sessionStorage.removeItem(PLACE);
-    if (place?.startsWith("#/") && !location.hash) history.replaceState(null, "", `/${place}`);
+    if (place?.startsWith("#/") && !location.hash) history.replaceState(history.state, "", `/${place}`);
   } catch {
     // There is no storage.
   }

@@ -2,6 +2,7 @@
 
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
+import { accept, guardFields, refuse, wrong } from "./forms.js";
 import { icon, stoneOf } from "./icons.js";
 import { currentLanguage, date, exactDate, exactSize, size, t, when } from "./text.js";
 
@@ -322,12 +323,14 @@ export function ask({ title, content, action, danger = false, isNote = false, su
         onsubmit: async (event) => {
           event.preventDefault();
           main.disabled = true;
+          accept(form);
+          fill(problem);
           try {
             // An answer without a body is a success, too.
             result = (await submit(form)) ?? true;
             dialog.close();
           } catch (error) {
-            fill(problem, h("p", { class: "bad" }, describe(error)));
+            refuse(form, problem, error);
           } finally {
             main.disabled = false;
             // A disabled button has lost the focus.
@@ -344,6 +347,7 @@ export function ask({ title, content, action, danger = false, isNote = false, su
       "dialog",
       {
         "aria-labelledby": id,
+        class: isNote && "note",
         onclose: () => {
           dialog.remove();
           (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
@@ -354,6 +358,7 @@ export function ask({ title, content, action, danger = false, isNote = false, su
     );
     document.body.append(dialog);
     dialog.showModal();
+    if (!isNote && !danger) guardFields(form);
     (form.querySelector("input:not([readonly]), select, textarea") ?? main).focus();
   });
 }
@@ -369,14 +374,14 @@ export function tell(title, content) {
  */
 export function confirmed({ title, text, action, name, task, shown }) {
   const input = name && h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
-  const content = [h("p", null, text), name && field(t("Type {name} to confirm", { name }), input), shown];
+  const content = [text && h("p", null, text), name && field(t("Type {name} to confirm", { name }), input), shown];
   return ask({
     title,
     content,
     action,
     danger: true,
     submit: async () => {
-      if (name && input.value !== name) throw new Error(t("The name does not match."));
+      if (name && input.value !== name) throw wrong(input, t("The name does not match."));
       await task?.();
       return true;
     },

@@ -5,7 +5,7 @@ import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon, mark } from "./icons.js";
 import { menuButton } from "./menu.js";
-import { go, place } from "./navigation.js";
+import { go, place, setPlace } from "./navigation.js";
 import { pages } from "./pages.js";
 import { showSecret } from "./secrets.js";
 import { mayAdminister } from "./session.js";
@@ -380,7 +380,7 @@ export async function showWebhook(view, id, parameters) {
             "aria-pressed": String(name === state),
             onclick: () => {
               state = name;
-              history.replaceState(null, "", place("webhooks", [id], { state: name === "all" ? "" : name }));
+              setPlace(place("webhooks", [id], { state: name === "all" ? "" : name }));
               drawState();
               list.reload();
             },

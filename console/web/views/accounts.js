@@ -10,8 +10,8 @@ import { count, plural, t } from "../lib/text.js";
 import { ask, button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
 
 async function create() {
-  const name = h("input", { type: "text", required: true, maxlength: 128, autocomplete: "off" });
-  const description = h("input", { type: "text", maxlength: 1024 });
+  const name = h("input", { name: "name", type: "text", required: true, maxlength: 128, autocomplete: "off" });
+  const description = h("input", { name: "description", type: "text", maxlength: 1024 });
   const made = await ask({
     title: t("Create a service account"),
     action: t("Create account"),

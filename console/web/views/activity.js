@@ -4,7 +4,7 @@ import { activityChart } from "../lib/activity-chart.js";
 import { activityList, readNames } from "../lib/activity-list.js";
 import { debounce, fill, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { place } from "../lib/navigation.js";
+import { place, setPlace } from "../lib/navigation.js";
 import { mayOversee } from "../lib/session.js";
 import { count, DAY, plural, t } from "../lib/text.js";
 import { bar, button, commands, field, quoted, searchField, select, viewHead } from "../lib/ui.js";
@@ -151,7 +151,7 @@ export async function show(view, { parameters }) {
   function remember() {
     const shown = { ...state, show: state.show === "all" ? "" : state.show };
     if (state.range === "own") shown.range = "";
-    history.replaceState(null, "", place("activity", [], shown));
+    setPlace(place("activity", [], shown));
   }
   // Events are counted after they are shown: that takes longer.
   async function draw() {

@@ -20,14 +20,14 @@ import {
 } from "../lib/listing.js";
 import { menuButton, openMenu } from "../lib/menu.js";
 import { moveEntries } from "../lib/moving.js";
-import { go, momentOf, place } from "../lib/navigation.js";
+import { go, keptPlace, momentOf, place } from "../lib/navigation.js";
 import { contentPath, crumbs } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
 import { chooseMoment, momentButton, pastBanner, previewRestore } from "../lib/past.js";
 import { publicMark } from "../lib/public.js";
 import { removeAll } from "../lib/removal.js";
 import { findCommand, foundName, queryOf, searchOf, searchTools } from "../lib/search.js";
-import { section } from "../lib/sections.js";
+import { reveal, section } from "../lib/sections.js";
 import { mayAdminister, mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
 import { onLongPress } from "../lib/touch.js";
@@ -382,9 +382,9 @@ export async function show(view, { parts: [bucket], parameters }) {
     // What is far from the screen is not drawn at first: the layout of a table takes time for each row.
     for (let first = 0; first < rows.length; first += SECTION) {
       const part = rows.slice(first, first + SECTION);
-      whole.append(
-        section(() => part.map((row) => tableRow(columns, row, marked)), first === 0 ? undefined : part.length),
-      );
+      const made = section(() => part.map((row) => tableRow(columns, row, marked)), first && part.length);
+      made.dataset.first = part[0].index;
+      whole.append(made);
     }
     // Heads count as a row. Rows that are not drawn are counted, too.
     whole.setAttribute("aria-rowcount", list.rows.length + 1);
@@ -566,6 +566,7 @@ export async function show(view, { parts: [bucket], parameters }) {
   });
   showUploads();
   await Promise.all([list.ready, isPast || drawInterrupted(interrupted, bucket)]);
+  reveal(listPlace, keptPlace()?.row);
   if (isPast && parameters.get("restore")) previewRestore(preview, bucket, at, prefix);
   if (!isPast) markShared();
   // The objects are there without this mark, too.

@@ -4,8 +4,8 @@ import { api, REGION } from "../lib/api.js";
 import { createApplication, rightsChoices, settingsOf } from "../lib/application.js";
 import { CLIENTS } from "../lib/clients.js";
 import { fill, h } from "../lib/dom.js";
-import { describe } from "../lib/errors.js";
 import { keptText } from "../lib/first-steps.js";
+import { guardFields, refuse, wrong } from "../lib/forms.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { go, place } from "../lib/navigation.js";
 import { quotaInput } from "../lib/quota.js";
@@ -56,13 +56,27 @@ function askWhat(view, buckets, wanted, done) {
     isNew: !wanted || buckets.length === 0,
     rights: "read-write",
   };
-  const name = h("input", { type: "text", required: true, maxlength: 128, autocomplete: "off", spellcheck: "false" });
-  const newBucket = h("input", { type: "text", minlength: 3, maxlength: 63, autocomplete: "off", spellcheck: "false" });
+  const name = h("input", {
+    name: "name",
+    type: "text",
+    required: true,
+    maxlength: 128,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const newBucket = h("input", {
+    name: "bucket",
+    type: "text",
+    minlength: 3,
+    maxlength: 63,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   const existing = select(
     buckets.map((bucket) => [bucket.name, bucket.name]),
     wanted,
   );
-  const prefix = h("input", { type: "text", spellcheck: "false", placeholder: "folder/" });
+  const prefix = h("input", { name: "prefix", type: "text", spellcheck: "false", placeholder: "folder/" });
   const keeps = h("input", { type: "checkbox", checked: true });
   const quota = quotaInput(null);
   const plan = h("ul", { class: "plan" });
@@ -135,10 +149,10 @@ function askWhat(view, buckets, wanted, done) {
             prefix: prefix.value,
             rights: state.rights,
           };
-          if (asked.prefix.includes("*")) throw new Error(t("A folder has no * in its name."));
+          if (asked.prefix.includes("*")) throw wrong(prefix, t("A folder has no * in its name."));
           done(asked, await createApplication(asked), state.client);
         } catch (error) {
-          fill(problem, h("p", { class: "bad", role: "alert" }, describe(error)));
+          refuse(form, problem, error);
           createButton.disabled = false;
         }
       },
@@ -245,6 +259,7 @@ function askWhat(view, buckets, wanted, done) {
     commands("cairn app create NAME --bucket BUCKET --rights read-write --client CLIENT"),
   );
   update();
+  guardFields(form);
 }
 
 // Waits for the first request with the key, and says that it came, or why it was refused.

@@ -26,20 +26,20 @@ import {
 const tagText = ({ key, value }) => `${key.replaceAll("=", "%3D")}=${value}`;
 
 async function editRule(bucket, rule) {
-  const number = (value) => h("input", { type: "number", min: 1, max: 36500, value: value ?? "" });
-  const prefix = h("input", { type: "text", value: rule?.prefix ?? "", spellcheck: "false" });
+  const number = (name, value) => h("input", { name, type: "number", min: 1, max: 36500, value: value ?? "" });
+  const prefix = h("input", { name: "prefix", type: "text", value: rule?.prefix ?? "", spellcheck: "false" });
   // A key may have an equals sign, but no tag has a percent sign.
   const tagLines = (rule?.tags ?? []).map(tagText).join("\n");
-  const tags = h("textarea", { rows: 2, spellcheck: "false", value: tagLines });
+  const tags = h("textarea", { name: "tags", rows: 2, spellcheck: "false", value: tagLines });
   const tagOf = (line) => {
     const [key, ...value] = line.split("=");
     return { key: key.replaceAll("%3D", "="), value: value.join("=") };
   };
-  const expiration = number(rule?.expiration);
-  const old = number(rule?.noncurrent_version_expiration);
+  const expiration = number("expiration", rule?.expiration);
+  const old = number("noncurrent_version_expiration", rule?.noncurrent_version_expiration);
   // 0 is what a rule without it has.
-  const newer = number(rule?.newer_noncurrent_versions || undefined);
-  const uploads = number(rule?.abort_incomplete_multipart_upload);
+  const newer = number("newer_noncurrent_versions", rule?.newer_noncurrent_versions || undefined);
+  const uploads = number("abort_incomplete_multipart_upload", rule?.abort_incomplete_multipart_upload);
   const markers = h("input", { type: "checkbox", checked: rule?.expired_delete_markers ?? false });
   const enabled = h("input", { type: "checkbox", checked: rule?.enabled ?? true });
   const value = (input) => (input.value === "" ? undefined : Number(input.value));

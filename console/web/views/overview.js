@@ -5,7 +5,7 @@ import { dismiss, findAttention } from "../lib/attention.js";
 import { fill, h } from "../lib/dom.js";
 import { showHistory } from "../lib/history.js";
 import { icon, stoneOf } from "../lib/icons.js";
-import { place } from "../lib/navigation.js";
+import { place, setPlace } from "../lib/navigation.js";
 import { mayAdminister, mayStore } from "../lib/session.js";
 import { growthText, hasHistory, spaceChart, spaceOf, sparkline } from "../lib/space.js";
 import { clock, count, plural, size, t } from "../lib/text.js";
@@ -238,8 +238,7 @@ export async function show(view, { parameters }) {
     if (!document.hidden) await look();
     if (!isOver) timer = setTimeout(again, REFRESH);
   };
-  const onPeriod = (period) =>
-    window.history.replaceState(null, "", place("overview", [], { period: period === "hour" ? "" : period }));
+  const onPeriod = (period) => setPlace(place("overview", [], { period: period === "hour" ? "" : period }));
   await loadInto(view, async () => {
     const [state, usage] = await Promise.all([findAttention(), getTogether("/api/v1/storage/usage")]);
     // The status says what is wrong, if the others were not answered either.

@@ -6,21 +6,12 @@ import { icon } from "../lib/icons.js";
 import { draw, place } from "../lib/navigation.js";
 import { formOf, sentence } from "../lib/policy-words.js";
 import { mayAdminister } from "../lib/session.js";
-import { plural, t } from "../lib/text.js";
-import {
-  actionsColumn,
-  button,
-  commands,
-  confirmed,
-  emptyBox,
-  link,
-  loadInto,
-  noticeError,
-  table,
-  viewHead,
-} from "../lib/ui.js";
+import { count, plural, t } from "../lib/text.js";
+import { actionsColumn, button, commands, confirmed, emptyBox, link, loadInto, table, viewHead } from "../lib/ui.js";
 
 const SHOWN_MAX = 5;
+// Accounts and groups that a question names.
+const NAMED_MAX = 20;
 
 export async function show(view) {
   await loadInto(view, async () => {
@@ -30,15 +21,31 @@ export async function show(view) {
     ]);
     const nameOf = new Map(accounts.service_accounts.map((account) => [account.id, account.name]));
     const remove = async (policy) => {
-      if (
-        !(await confirmed({
-          title: t("Delete policy {name}", { name: policy.name }),
-          text: t("A policy that is attached to accounts cannot be deleted."),
-          action: t("Delete policy"),
-        }))
-      )
-        return;
-      await api.remove(`/api/v1/policies/${policy.id}`).then(draw, noticeError);
+      const users = policy.attached_to.map((id) => nameOf.get(id) ?? id);
+      const groups = (await api.get("/members")).members
+        .filter((one) => one.policy === policy.name)
+        .map(({ value }) => value);
+      const list = (label, names) =>
+        names.length > 0 && [
+          h("p", null, label),
+          h(
+            "ul",
+            { class: "key" },
+            names.slice(0, NAMED_MAX).map((name) => h("li", null, name)),
+            names.length > NAMED_MAX && h("li", null, t("and {n} more", { n: count(names.length - NAMED_MAX) })),
+          ),
+        ];
+      const isDeleted = await confirmed({
+        title: t("Delete policy {name}", { name: policy.name }),
+        text: users.length + groups.length > 0 ? "" : t("No account and no group has it."),
+        shown: [
+          list(t("It is attached to these accounts. Detach it from them first:"), users),
+          list(t("People with these values of the claim then have no rights at all:"), groups),
+        ],
+        action: t("Delete policy"),
+        task: () => api.remove(`/api/v1/policies/${policy.id}`),
+      });
+      if (isDeleted) draw();
     };
     const rows = table(
       t("Policies"),

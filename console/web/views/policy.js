@@ -3,7 +3,7 @@
 import { api } from "../lib/api.js";
 import { rightsChoices, templateStatements } from "../lib/application.js";
 import { fill, h } from "../lib/dom.js";
-import { describe } from "../lib/errors.js";
+import { guard, refuse, wrong } from "../lib/forms.js";
 import { icon } from "../lib/icons.js";
 import { go, place } from "../lib/navigation.js";
 import { actionNames, changes, formOf, PREFIX, sentence, statementOf } from "../lib/policy-words.js";
@@ -23,9 +23,6 @@ import {
   tag,
   viewHead,
 } from "../lib/ui.js";
-
-// What was typed and not saved, by policy: going to another view and back loses nothing.
-const drafts = new Map();
 
 const MEMBERS = new Set(["effect", "actions", "resources", "only_if_absent", "source_ip"]);
 
@@ -53,8 +50,9 @@ async function choosePattern(buckets) {
 }
 
 // The chips of a list, with a field that adds one.
-function chips({ label, add, values, names, changed }) {
+function chips({ label, add, values, name, names, changed }) {
   const input = h("input", {
+    name,
     type: "text",
     "aria-label": label,
     placeholder: add,
@@ -186,6 +184,7 @@ function statementCard(statement, index, { changed, remove }) {
         label: t("Bucket or folder of statement {n}", { n: index + 1 }),
         add: t("bucket, bucket/* or bucket/folder/*"),
         values: statement.places,
+        name: "resources",
         names: "bucket-names",
         changed: update,
       }),
@@ -201,6 +200,7 @@ function statementCard(statement, index, { changed, remove }) {
           label: t("Network of statement {n}", { n: index + 1 }),
           add: t("from an address, such as 10.0.0.0/8"),
           values: statement.networks,
+          name: "source_ip",
           changed: update,
         }),
         onlyNew,
@@ -214,8 +214,6 @@ function statementCard(statement, index, { changed, remove }) {
 
 export async function show(view, { parts: [id], parameters }) {
   const isNew = id === "new";
-  // A new policy that was begun for a bucket is another one than that for another bucket.
-  const draftName = [id, parameters.get("bucket")].join(" ");
   const [policies, { buckets }, { service_accounts: accounts }] = await Promise.all([
     isNew ? null : api.get("/api/v1/policies"),
     api.get("/api/v1/buckets"),
@@ -227,13 +225,14 @@ export async function show(view, { parts: [id], parameters }) {
   if (!saved) await api.get(`/api/v1/policies/${encodeURIComponent(id)}`);
   const before = saved.statements.map(formOf);
   const fresh = () => ({ name: saved.name, description: saved.description, statements: structuredClone(before) });
-  const draft = drafts.get(draftName) ?? fresh();
+  const draft = fresh();
   if (isNew && draft.statements.length === 0) {
     const bucket = parameters.get("bucket");
     draft.statements = bucket ? templateStatements("read-only", bucket, "").map(formOf) : [emptyStatement()];
   }
   const mayEdit = mayAdminister();
   const name = h("input", {
+    name: "name",
     type: "text",
     required: true,
     maxlength: 128,
@@ -241,7 +240,13 @@ export async function show(view, { parts: [id], parameters }) {
     value: draft.name,
     disabled: !mayEdit,
   });
-  const description = h("input", { type: "text", maxlength: 1024, value: draft.description, disabled: !mayEdit });
+  const description = h("input", {
+    name: "description",
+    type: "text",
+    maxlength: 1024,
+    value: draft.description,
+    disabled: !mayEdit,
+  });
   const json = h("textarea", {
     rows: 20,
     spellcheck: "false",
@@ -254,12 +259,13 @@ export async function show(view, { parts: [id], parameters }) {
   const changedTag = h("span", null);
   const save = button("", () => submit(), "main");
   const discard = button(t("Discard"), () => {
-    drafts.delete(draftName);
-    if (isNew) go("policies");
-    else Object.assign(draft, fresh());
+    unguard();
+    if (isNew) return go("policies");
+    Object.assign(draft, fresh());
     name.value = draft.name;
     description.value = draft.description;
     drawStatements();
+    unguard = guardInput();
   });
   let isJson = parameters.get("json") === "1";
 
@@ -271,8 +277,6 @@ export async function show(view, { parts: [id], parameters }) {
 
   function changed() {
     const changesMade = number();
-    drafts.set(draftName, draft);
-    if (changesMade === 0) drafts.delete(draftName);
     fill(changedTag, changesMade > 0 && tag(t("Changed, not saved"), "warn", "edit"));
     fill(save, icon("check"), isNew ? t("Create policy") : plural(changesMade, "Save {n} change", "Save {n} changes"));
     save.disabled = changesMade === 0;
@@ -373,20 +377,31 @@ export async function show(view, { parts: [id], parameters }) {
     );
   }
 
-  const tell = (error) =>
-    fill(problem, h("p", { class: "problem", role: "alert" }, icon("alert"), h("span", null, describe(error))));
+  function tell(error) {
+    // The server counts the statements that it was sent.
+    const [, index] = /^statements\[(\d+)\]/.exec(error.message) ?? [];
+    const at = index && draft.statements.indexOf(draft.statements.filter(isFilled)[index]);
+    refuse((at && list.children[at]) || view, problem, error);
+    problem.firstElementChild?.classList.add("problem");
+  }
 
   async function submit() {
     fill(problem);
     save.disabled = true;
     try {
       takeJson();
-      if (!name.value.trim()) throw new Error(t("Give the policy a name."));
+      if (!name.value.trim()) throw wrong(name, t("Give the policy a name."));
       const half = draft.statements.findIndex(
         (one) => !isFilled(one) && (one.actions.length > 0 || one.places.length > 0),
       );
       // To leave it out would change what the others allow or forbid.
-      if (half >= 0) throw new Error(t("Statement {n} has no action or no place.", { n: half + 1 }));
+      if (half >= 0)
+        throw wrong(
+          list.children[half]?.querySelector(
+            draft.statements[half].places.length > 0 ? "[type=checkbox]" : "[type=text]",
+          ),
+          t("Statement {n} has no action or no place.", { n: half + 1 }),
+        );
       const body = {
         name: name.value.trim(),
         description: description.value,
@@ -394,7 +409,7 @@ export async function show(view, { parts: [id], parameters }) {
       };
       if (isNew) await api.post("/api/v1/policies", body);
       else await api.put(`/api/v1/policies/${id}`, body);
-      drafts.delete(draftName);
+      unguard();
       notice(t("Policy {name} is saved.", { name: body.name }));
       go("policies");
     } catch (error) {
@@ -480,4 +495,10 @@ export async function show(view, { parts: [id], parameters }) {
     ),
   );
   drawStatements();
+  const entered = () => JSON.stringify([name.value, description.value, isJson ? json.value : jsonOf(draft.statements)]);
+  const guardInput = () => {
+    const before = entered();
+    return guard(name, () => entered() !== before);
+  };
+  let unguard = guardInput();
 }

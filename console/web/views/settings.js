@@ -15,6 +15,7 @@ import { ask, button, commands, confirmed, facts, field, noticeError, quoted, ti
 async function setQuota(info) {
   const bytes = quotaInput(info.quota.bytes.mode === "limit" ? info.quota.bytes.bytes : null);
   const objects = h("input", {
+    name: "objects",
     type: "number",
     min: 0,
     value: info.quota.objects.mode === "limit" ? info.quota.objects.objects : "",

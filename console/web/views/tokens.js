@@ -24,7 +24,7 @@ import {
 } from "../lib/ui.js";
 
 async function create() {
-  const name = h("input", { type: "text", required: true, autocomplete: "off" });
+  const name = h("input", { name: "name", type: "text", required: true, autocomplete: "off" });
   const role = select(
     [
       ["auditor", t("auditor: sees everything, changes nothing")],

@@ -36,10 +36,18 @@ const TYPES = [
 ];
 
 async function create() {
-  const target = h("input", { type: "url", required: true, placeholder: "https://example.com/hook" });
-  const bucket = h("input", { type: "text", spellcheck: "false" });
-  const prefix = h("input", { type: "text", spellcheck: "false" });
-  const boxes = TYPES.map((type) => [type, h("input", { type: "checkbox", checked: type === "object.created" })]);
+  const target = h("input", {
+    name: "target_url",
+    type: "url",
+    required: true,
+    placeholder: "https://example.com/hook",
+  });
+  const bucket = h("input", { name: "bucket_filter", type: "text", spellcheck: "false" });
+  const prefix = h("input", { name: "object_prefix_filter", type: "text", spellcheck: "false" });
+  const boxes = TYPES.map((type) => [
+    type,
+    h("input", { name: "event_types", type: "checkbox", checked: type === "object.created" }),
+  ]);
   const made = await ask({
     title: t("Create a webhook"),
     action: t("Create webhook"),

@@ -65,6 +65,28 @@ pub(crate) async fn sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 #[derive(Serialize)]
+struct MemberBody<'s> {
+    /// A value of the claim.
+    value: &'s str,
+    /// The name of a policy that people with this value have.
+    policy: &'s str,
+}
+
+#[derive(Serialize)]
+struct MembersBody<'s> {
+    members: Vec<MemberBody<'s>>,
+}
+
+/// `GET /members`: the values of the claim that give policies, as the configuration lists them.
+pub(crate) async fn members(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let settings = call.context.sign_ins.as_ref().map(|people| people.sign_ins.settings());
+    let listed = settings.map_or(&[][..], |settings| &settings.roles.members);
+    let members = listed.iter().map(|(value, policy)| MemberBody { value, policy }).collect();
+    Reply::json(StatusCode::OK, &MembersBody { members })
+}
+
+#[derive(Serialize)]
 struct BegunBody {
     url: String,
 }
