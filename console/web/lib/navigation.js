@@ -45,6 +45,7 @@ history.replaceState({ entry: entryNumber }, "");
 const leftPlaces = new Map();
 let isReturning = false;
 let kept;
+const ADJUSTED_FRAMES = 5;
 
 function rememberPlace(url) {
   const rows = [...document.querySelectorAll("main tr[data-row]")];
@@ -99,7 +100,12 @@ export function showKeptPlace() {
   scrollTo(0, y);
   const line = row && document.querySelector(`main tr[data-row="${row}"]`);
   if (!line) return;
-  scrollBy(0, line.getBoundingClientRect().top - top);
+  // Rows have their heights only when they are near the screen.
+  const adjust = (left) => {
+    scrollBy(0, line.getBoundingClientRect().top - top);
+    if (left > 0 && line.isConnected) requestAnimationFrame(() => adjust(left - 1));
+  };
+  adjust(ADJUSTED_FRAMES);
   if (isFocused) line.querySelector("a[href]")?.focus({ preventScroll: true });
 }
 
