@@ -234,7 +234,11 @@ export function linkTable(rows, changed, withObject = true) {
       withObject && {
         name: t("Object"),
         kind: "wide",
-        cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])),
+        cell: (row) =>
+          link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key]), {
+            class: "clamp",
+            title: row.key,
+          }),
       },
       withObject && {
         name: t("Created"),
