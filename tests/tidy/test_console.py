@@ -118,7 +118,7 @@ def test_lines_are_short():
 
 
 def bare(text: str) -> str:
-    """A script or a style sheet as it is served: `console/build.rs` leaves out comments that begin a line, and indentation."""
+    """A script or a style sheet as it is served, before lines are joined: `console/build.rs` leaves out comments and indentation."""
     kept, inside = [], False
     for line in text.splitlines():
         inside |= line.lstrip().startswith("/*")
@@ -155,6 +155,37 @@ def test_every_text_has_a_translation():
         known = {json.loads(text) for text in re.findall(rf"^  ({STRING}):", file.read_text(), re.MULTILINE)}
         assert used - known == set(), "texts without a translation"
         assert known - written == STATES, "translations that nothing uses"
+
+
+# A term, except in some texts, and the one German word for it.
+TERMS = [
+    (r"\bquotas?\b", "", "kontingent"),
+    (r"\btokens?\b", "", "token"),
+    (r"\bbuckets?\b", "", "bucket"),
+    (r"\bdelete markers?\b", "", "löschmarke"),
+    (r"\blegal hold\b", "", "rechtlich"),
+    (r"\bretention\b", "", "aufbewahrung"),
+    (r"\bpolic(y|ies)\b", "sharing policy", "richtlinie"),
+    (r"\bversions?\b", "", "version"),
+    (r"\baccess key\b", "", "zugriffsschlüssel"),
+    (r"\bcredentials?\b", "", "zugangsdaten"),
+    (r"\bstatements?\b", "", "anweisung"),
+    (r"\bshare[sd]?\b", "sharing|so that others", "freig[ea]"),
+    (r"\bdetach", "", "entzieh|entzog"),
+    (r"\bcreated?\b", "", "erstell"),
+    (r"\bids?\b(?!})", "", "kennung"),
+]
+
+
+def test_each_term_has_one_german_word():
+    """Readers took a quota, a limit and a share of something for three things."""
+    words = [WORD.fullmatch(line) for line in (WEB / "words/de.js").read_text().splitlines()]
+    pairs = [(json.loads(found[1]), found[0].partition(": ")[2].lower()) for found in words if found]
+    wrong = [
+        (english, german) for english, german in pairs for term, exceptions, word in TERMS
+        if re.search(term, english, re.I) and not (exceptions and re.search(exceptions, english)) and not re.search(word, german)
+    ]
+    assert wrong == []
 
 
 def test_texts_are_found_over_several_lines():

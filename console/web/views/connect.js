@@ -152,6 +152,9 @@ function askWhat(view, buckets, wanted, done) {
           if (asked.prefix.includes("*")) throw wrong(prefix, t("A folder has no * in its name."));
           done(asked, await createApplication(asked), state.client);
         } catch (error) {
+          // The policy is made first.
+          if (/^statements.*resources/.test(error.message))
+            error.field = error.message.includes("bucket name") ? "bucket" : "prefix";
           refuse(form, problem, error);
           createButton.disabled = false;
         }

@@ -134,6 +134,9 @@ def test_failed_connection_leaves_nothing(page: Page, console_store: Cairn, buck
     assert console_store.admin.get(f"/buckets/{bucket}-new").status_code == 404
     assert name not in [policy["name"] for policy in expect(console_store.admin.get("/policies"), 200)["policies"]]
     page.refusals_are_expected()
+    page.click("Cancel")
+    page.click("Leave")
+    page.settled()
 
 
 def test_folder_of_an_existing_bucket(page: Page, console_store: Cairn, bucket: str):

@@ -117,7 +117,8 @@ def test_everything_is_large_enough_and_nothing_scrolls_sideways(phone: Page, co
         phone.run("async (language) => { localStorage.setItem('cairn-language', language); }", language)
         phone.load("#/overview")
         wrong = {}
-        for place in [("buckets",), ("bucket", versioned), ("bucket", versioned, {"prefix": "inbox/"}), ("object", versioned, LONG), ("deleted", versioned), ("lifecycle", versioned), ("settings", versioned),
+        expect(console_store.admin.post("/webhooks", {"target_url": f"http://127.0.0.1:9/{'hook' * 20}", "event_types": ["object.created"], "bucket_filter": versioned}), 201)
+        for place in [("overview",), ("activity",), ("webhooks",), ("policy", "new", {"bucket": versioned}), ("buckets",), ("bucket", versioned), ("bucket", versioned, {"prefix": "inbox/"}), ("object", versioned, LONG), ("deleted", versioned), ("lifecycle", versioned), ("settings", versioned),
                       ("sharing",), ("accounts",), ("policies",), ("tokens",), ("storage",), ("bucket", versioned, {"at": "2026-01-01T00:00:00Z"})]:
             *parts, last = place
             phone.go(*parts, **last) if isinstance(last, dict) else phone.go(*place)

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from harness.console import Console, upload_id
+from harness.console import Console, create_token, upload_id
+from harness.console import signed_in as console_of
 from harness.management import API, expect, expect_refusal
 from harness.members import audited, create_policy, denied, path_of, replace_policy, sent_in_halves, served_members, show_console, signed_in
 from harness.openid import Visitor
@@ -316,6 +317,32 @@ def test_a_role_comes_before_membership(served: Cairn):
     assert visitor.session()["role"] == "auditor"
     assert len(expect(visitor.console.api("/buckets"), 200)["buckets"]) == 3
     assert visitor.console.put(path_of(OWN, "in/of-ben"), b"").status_code == 403
+
+
+def test_who_gets_which_policy_is_said(served: Cairn, mia: Console):
+    """To those who see policies. The console names these people before a policy is deleted."""
+    listed = [{"value": value, "policy": policy} for value, policy in (
+        ("team", "team reads"), ("team", "team writes"), ("letters", "drop letters"), ("lost", "no such policy"),
+    )]
+    for role in ("system_admin", "auditor"):
+        assert expect(console_of(served, create_token(served, role)["token"]).get("/members"), 200) == {"members": listed}
+    expect_refusal(console_of(served, create_token(served, "storage_admin")["token"]).get("/members"), 403, "FORBIDDEN")
+    expect_refusal(mia.get("/members"), 403, "FORBIDDEN")
+    expect_refusal(Console(served).get("/members"), 401, "UNAUTHENTICATED")
+
+
+def test_deleting_a_policy_names_the_groups(served: Cairn, run_folder: Path):
+    """Their people would have no rights at all."""
+    with console_browser(run_folder / "policy-browser") as browser:
+        page = Page(browser, served.console)
+        show_console(page, console_of(served))
+        page.load("#/policies")
+        page.see("drop letters")
+        page.run("async () => [...[...document.querySelectorAll('main tr')].find((row) => row.textContent.includes('drop letters')).querySelectorAll('button')].at(-1).click()")
+        page.see("People with these values of the claim then have no rights at all:")
+        assert page.run("async () => [...document.querySelectorAll('dialog li')].map((one) => one.textContent)") == ["letters"]
+        assert page.violations() == []
+        page.click("Cancel")
 
 
 def test_tokens_are_never_members(served: Cairn):
