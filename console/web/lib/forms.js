@@ -85,5 +85,6 @@ export function refuse(form, place, error) {
 /** Takes back that a field was refused. */
 export function accept(form) {
   for (const note of form.querySelectorAll(".refused")) note.remove();
-  for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  for (const field of form.querySelectorAll("[aria-invalid]"))
+    for (const name of ["aria-invalid", "aria-errormessage"]) field.removeAttribute(name);
 }

@@ -242,7 +242,7 @@ export function linkTable(rows, changed, withObject = true) {
       },
       withObject && {
         name: t("Created"),
-        from: "medium",
+        from: "wide",
         cell: (row) => [timeCell(row.created_at), h("div", { class: "muted small" }, row.created_by)],
       },
       withObject && { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },

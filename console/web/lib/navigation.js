@@ -26,14 +26,20 @@ export function momentOf(parameters) {
 /** Changes the URL of the view that is shown. */
 export const setPlace = (url) => history.replaceState(history.state, "", url);
 
+let isAsking = false;
+
 /** Asks whether unsaved input may be lost, if there is any. */
 export async function mayLeave() {
   if (!isUnsaved()) return true;
+  // Another step back while the question is open changes nothing.
+  if (isAsking) return false;
+  isAsking = true;
   const isSure = await confirmed({
     title: t("Leave without saving?"),
     text: t("What you have entered here is lost."),
     action: t("Leave"),
   });
+  isAsking = false;
   if (isSure) forgetUnsaved();
   return isSure;
 }
@@ -66,10 +72,9 @@ function rememberPlace(url) {
  * input is saved or given up.
  */
 export async function arrive(from) {
-  if (isReturning) {
-    isReturning = false;
-    return false;
-  }
+  const isBack = isReturning && history.state?.entry === entryNumber;
+  isReturning = false;
+  if (isBack) return false;
   const isNew = history.state?.entry === undefined;
   if (isNew) history.replaceState({ entry: entryNumber + 1 }, "");
   const far = history.state.entry - entryNumber;
@@ -82,15 +87,15 @@ export async function arrive(from) {
   // Cancel, as if it were chosen: the dialog is about the view that is left.
   for (const dialog of document.querySelectorAll("dialog[open]:not(.note)")) dialog.close();
   if (far !== 0) rememberPlace(from);
-  // A link to where the user came from leads back, too.
-  const before = isNew && leftPlaces.get(entryNumber - 1);
+  // A link of an object to the list that it was opened from leads back, too.
+  const before = isNew && from.includes("#/object/") && leftPlaces.get(entryNumber - 1);
   entryNumber += far;
-  kept = isNew && before?.url !== location.href ? undefined : before || leftPlaces.get(entryNumber);
+  kept = isNew ? before?.url === location.href && before : far !== 0 && leftPlaces.get(entryNumber);
   return true;
 }
 
 /** Where the view that is about to be drawn was when it was left; undefined if it is a new one. */
-export const keptPlace = () => kept;
+export const keptPlace = () => kept || undefined;
 
 /** Goes to where the view was when it was left. */
 export function showKeptPlace() {
