@@ -59,7 +59,7 @@ function fieldOf(form, error) {
     /^(?:the request body is invalid: )?(?:the )?([\w.[\]]+)(?::| must | is | has )/.exec(error.message) ?? [];
   if (error.field instanceof Node) return error.field;
   const names = [error.field ?? FIELDS[error.code], ...path.split(/[.[\]]+/).reverse()];
-  const fields = [...form.querySelectorAll("[name]")];
+  const fields = [...form.querySelectorAll("[name]:not([type=radio])")];
   return names
     .filter(Boolean)
     .map((name) => fields.find((one) => one.name === name))
@@ -72,7 +72,7 @@ export function refuse(form, place, error) {
   fill(place);
   const note = h("p", { class: "bad small refused", id: "refused", role: "alert" }, describe(error));
   const field = fieldOf(form, error);
-  if (!field) return fill(place, h("p", { class: "bad" }, describe(error)));
+  if (!field) return fill(place, h("p", { class: "bad", role: "alert" }, describe(error)));
   (field.closest(".field, .entry, fieldset") ?? field.parentElement).append(note);
   field.setAttribute("aria-invalid", "true");
   field.setAttribute("aria-errormessage", "refused");
