@@ -3,11 +3,11 @@
 import { ApiError, api, whenSignedOut } from "./lib/api.js";
 import { findAttention } from "./lib/attention.js";
 import { fill, h } from "./lib/dom.js";
-import { describe } from "./lib/errors.js";
+import { describe, loadLanguage } from "./lib/errors.js";
 import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
 import { arrive, draw, drawWith, mayLeave, place, setPlace, showKeptPlace } from "./lib/navigation.js";
 import { isMember, returnToPlace, session, setSession } from "./lib/session.js";
-import { loadWords, t } from "./lib/text.js";
+import { t } from "./lib/text.js";
 import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
 import { show as showOverview } from "./views/overview.js";
 
@@ -303,7 +303,7 @@ async function start() {
 }
 
 async function boot() {
-  await loadWords();
+  await loadLanguage();
   try {
     setSession(await api.get("/session", {}, { isLogin: true }));
   } catch (error) {

@@ -2,10 +2,11 @@
 
 import { readQuietly } from "./api.js";
 import { fill, h } from "./dom.js";
+import { loadLanguage } from "./errors.js";
 import { icon } from "./icons.js";
 import { attention, counts, draw, go, mayLeave, place, setCount } from "./navigation.js";
 import { isMember, mayAdminister, mayOversee, session } from "./session.js";
-import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./text.js";
+import { count, currentLanguage, LANGUAGES, size, t } from "./text.js";
 import { avatar, link, select, shortName } from "./ui.js";
 
 const always = () => true;
@@ -161,7 +162,7 @@ function languageSelect() {
   languages.setAttribute("aria-label", t("Language"));
   languages.addEventListener("change", async () => {
     if (!(await mayLeave())) return drawFrame(true);
-    await loadWords(languages.value);
+    await loadLanguage(languages.value);
     drawFrame(true);
     draw();
   });
