@@ -51,7 +51,7 @@ history.replaceState({ entry: entryNumber }, "");
 const leftPlaces = new Map();
 let isReturning = false;
 let kept;
-const ADJUSTED_FRAMES = 5;
+const ADJUSTED_FRAMES = 20;
 
 function rememberPlace(url) {
   const rows = [...document.querySelectorAll("main tr[data-row]")];
