@@ -146,8 +146,10 @@ def test_a_list_comes_back_to_its_place(page: Page, console_store: Cairn, bucket
     }}""", what="all pages")
     place = "async () => [...document.querySelectorAll('tr[data-row] a')].find((link) => link.textContent === 'k01200')?.getBoundingClientRect().top"
     page.run("async () => [...document.querySelectorAll('tr[data-row] a')].find((link) => link.textContent === 'k01200').scrollIntoView({block: 'center'})")
-    before = page.run(place)
+    # Rows around it are drawn meanwhile and may move it.
+    page.run("async () => addEventListener('click', ({target}) => { window.clicked = target.getBoundingClientRect().top; }, {capture: true, once: true})")
     page.click("k01200")
+    before = page.run("async () => window.clicked")
     page.wait("async () => location.hash.startsWith('#/object/')", what="the object")
     page.settled()
     assert page.run("async () => scrollY") == 0
