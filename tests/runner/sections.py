@@ -38,6 +38,7 @@ POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
 FEATURE = "cairn-engine/simulation"
 UNIT_TESTS = "unit tests"
+COMPILED_TESTS = "end to end, compiled"
 CLIENT_TOOLS = "clients of the matrix"
 # What runs for a fixed time takes what others leave; compiling gives way to tests that wait for answers. Most waits for the binaries.
 FIRST, LATER, LAST = (), ("nice", "-n", "5"), ("nice", "-n", "10")
@@ -50,14 +51,16 @@ def cargo(section: str, name: str, *words: str, priority: tuple[str, ...] = LATE
     return Step(section, name, (*priority, "cargo", *words), lane="cargo", environment=environment, **more)
 
 
-def pytest(section: str, name: str, lane: str, *words: str, priority: tuple[str, ...] = FIRST, **more: object) -> Step:
+def pytest(section: str, name: str, lane: str, *words: str, priority: tuple[str, ...] = FIRST, tests: bool = True, **more: object) -> Step:
     """A call of pytest with the pinned packages."""
     command = (*priority, str(VENV / "bin/pytest"), "-c", "tests/pytest.ini", "--rootdir=tests", *words)
     failed = ROOT / "target/test-logs" / f"failed-{name.replace(' ', '-').replace(',', '')}"
     environment = {
         "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}", "CAIRN_TEST_PROFILE": PROFILE, "CAIRN_FAILED_TESTS": str(failed),
+        # To compile the tests takes each process eight seconds, where an environment forbids Python to keep the result.
+        "PYTHONDONTWRITEBYTECODE": "",
     }
-    return Step(section, name, command, lane, tests=True, environment=environment, **more)
+    return Step(section, name, command, lane, tests=tests, environment=environment, **more)
 
 
 def tools(chosen: list[str]) -> list[Step]:
@@ -123,7 +126,12 @@ def e2e(ready: tuple[str, ...]) -> list[Step]:
     # Four on two cores: many tests wait for clocks or for programs that start.
     others = (f"--ignore={path}" for path in MOUNTING)
     side_by_side = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", *others, "tests/e2e")
+    ready = (*ready, COMPILED_TESTS)
     return [
+        # Once, while the binaries are built: the processes below find the result.
+        pytest(
+            "e2e", COMPILED_TESTS, "python", "--collect-only", "-qq", "tests/e2e", priority=LATER, tests=False, after=("python packages",),
+        ),
         pytest("e2e", "operating manual", CLOCKS, *MOUNTING, after=ready),
         pytest("e2e", "end to end", "suite", *side_by_side, after=ready),
     ]

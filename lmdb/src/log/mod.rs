@@ -17,12 +17,14 @@
 //! | `ring.rs`, `log_file.rs` | where records are in the file; writing and finding them |
 //! | `checkpoint_slot.rs` | the form of a checkpoint in the data file |
 //! | `pin.rs` | the read transaction that keeps the pages of a checkpoint |
+//! | `commit.rs` | the order of log and LMDB in a commit |
 //! | `commit_log.rs` | the log of an open environment: appends records, makes checkpoints |
 //! | `checkpointer.rs` | the thread that makes checkpoints |
 //! | `recovery.rs` | what an opening does with checkpoint and log |
 
 pub(crate) mod checkpoint_slot;
 pub(crate) mod checkpointer;
+pub(crate) mod commit;
 pub(crate) mod commit_log;
 pub(crate) mod faults;
 pub(crate) mod log_file;
