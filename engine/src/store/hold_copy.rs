@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Folder of the copy in the data folder.
 pub(crate) const BACKUP_FOLDER: &str = "backup";
@@ -37,8 +38,12 @@ pub(crate) struct HoldFile {
     pub(crate) format_version: u32,
     /// When the copy was complete, RFC 3339.
     pub(crate) held_at: String,
-    /// Inode of the store's `superblock.json`: a copied data folder has another one.
+    /// Inode of the store's `superblock.json`: a copied data folder usually has another one.
     pub(crate) superblock_inode: u64,
+    /// When that file was created, in milliseconds since 1970, if the file system knows it: a copy was created later. Programs
+    /// before 2026-11-27 did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) superblock_created: Option<u64>,
     /// The copied files.
     pub(crate) files: Vec<CopiedFile>,
 }
@@ -66,13 +71,15 @@ impl HoldFile {
         files: Vec<CopiedFile>,
         held_at: Timestamp,
     ) -> Result<Self, OpenError> {
+        let (superblock_inode, superblock_created) = superblock_identity(data_dir)?;
         Ok(Self {
             version: VERSION,
             id: id.to_owned(),
             store_id: store.to_hex(),
             format_version,
             held_at: iso8601_millis(held_at.0),
-            superblock_inode: superblock_inode(data_dir)?,
+            superblock_inode,
+            superblock_created,
             files,
         })
     }
@@ -106,6 +113,14 @@ impl HoldFile {
         superblock::sync_folder(folder)
     }
 
+    /// Returns whether `data_dir` is the data folder that was held, and not a copy of it.
+    pub(crate) fn is_of(&self, data_dir: &Path) -> Result<bool, OpenError> {
+        let (inode, created) = superblock_identity(data_dir)?;
+        let is_created_then =
+            self.superblock_created.is_none_or(|then| created.is_none_or(|now| now == then));
+        Ok(inode == self.superblock_inode && is_created_then)
+    }
+
     /// Compares the files below `folder` with the description.
     pub(crate) fn verify_files(&self, folder: &Path) -> Result<(), OpenError> {
         for file in &self.files {
@@ -120,10 +135,14 @@ impl HoldFile {
     }
 }
 
-/// Returns the inode of the superblock in a data folder.
-pub(super) fn superblock_inode(data_dir: &Path) -> Result<u64, OpenError> {
+/// Returns the inode of the superblock in a data folder, and when it was created, if the file system knows it.
+///
+/// On a new file system inodes are small numbers, and a copy may get that of the original by chance.
+fn superblock_identity(data_dir: &Path) -> Result<(u64, Option<u64>), OpenError> {
     let path = superblock::path(data_dir);
-    Ok(std::fs::metadata(&path).doing("examining", &path)?.ino())
+    let found = std::fs::metadata(&path).doing("examining", &path)?;
+    let created = found.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((found.ino(), created.and_then(|time| u64::try_from(time.as_millis()).ok())))
 }
 
 /// Copies a small file, and describes it.
@@ -201,7 +220,30 @@ pub(crate) fn backup_folder(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::remove_folder_gradually;
+    use super::{HoldFile, remove_folder_gradually};
+    use crate::format::superblock::{self, StoreId};
+    use cairn_model::Timestamp;
+
+    /// On new file systems inodes are small numbers. A copy that is taken for the original runs on torn metadata.
+    #[test]
+    fn a_copy_is_recognised_although_it_has_the_inode_of_the_original() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(superblock::path(folder.path()), b"{}").expect("written");
+        let held = HoldFile::new(folder.path(), "id", (StoreId([1; 16]), 11), Vec::new(), Timestamp(1));
+        let held = held.expect("described");
+        assert!(held.is_of(folder.path()).expect("examined"));
+        let earlier = held.superblock_created.map(|created| created - 1);
+        assert!(earlier.is_some(), "the file system of this test knows when a file was created");
+        assert!(
+            !HoldFile { superblock_created: earlier, ..held.clone() }.is_of(folder.path()).expect("examined")
+        );
+        let other = held.superblock_inode + 1;
+        assert!(
+            !HoldFile { superblock_inode: other, ..held.clone() }.is_of(folder.path()).expect("examined")
+        );
+        // The description of an earlier program.
+        assert!(HoldFile { superblock_created: None, ..held }.is_of(folder.path()).expect("examined"));
+    }
 
     #[test]
     fn what_somebody_has_linked_stays_whole() {
