@@ -46,7 +46,7 @@ pub struct Environment {
     stale_readers: AtomicU64,
     pub(crate) changed_keys: ChangedKeys,
     /// Those of the device.
-    flush_failures: FlushFailures,
+    flush_failures: Mutex<FlushFailures>,
     /// Set when it is unknown which data file the next start finds. Nothing can be written then.
     pub(crate) is_broken: AtomicBool,
     /// Compactions of this open environment, for the names of their folders.
@@ -115,8 +115,8 @@ impl Environment {
     }
 
     /// Counts the failed flushes of this environment together with those of other files on the device.
-    pub fn count_in(&mut self, flush_failures: &FlushFailures) {
-        self.flush_failures = flush_failures.clone();
+    pub fn count_in(&self, flush_failures: &FlushFailures) {
+        *self.flush_failures.lock().unwrap_or_else(PoisonError::into_inner) = flush_failures.clone();
     }
 
     /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable. `flush_failures` are those
@@ -212,7 +212,7 @@ impl Environment {
             readers: Readers::new(),
             stale_readers,
             changed_keys: ChangedKeys::default(),
-            flush_failures: FlushFailures::default(),
+            flush_failures: Mutex::default(),
             is_broken: AtomicBool::new(false),
             compactions: AtomicU64::new(0),
         })
@@ -235,8 +235,8 @@ impl Environment {
     }
 
     /// Returns the failed flushes of the device.
-    pub(crate) const fn flush_failures(&self) -> &FlushFailures {
-        &self.flush_failures
+    pub(crate) fn flush_failures(&self) -> FlushFailures {
+        self.flush_failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the log that makes commits durable, if there is one.
@@ -361,7 +361,7 @@ impl Environment {
         let _one_at_a_time = self.lock_file();
         let extended = self.current.get().extend(bytes, Headroom::with_log(self.has_log()));
         if let Err(error @ Error::Io(_)) = &extended {
-            self.flush_failures.add();
+            self.flush_failures().add();
             if let Some(log) = self.log() {
                 // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
                 log.fail_with(error);

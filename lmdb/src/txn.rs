@@ -222,7 +222,7 @@ pub struct WriteTxn<'e> {
     /// The log that makes the transaction durable, and the changes so far.
     log: Option<(&'e CommitLog, LoggedChanges)>,
     /// Where a failed flush is counted. A copy that nobody uses yet has none.
-    flush_failures: Option<&'e FlushFailures>,
+    flush_failures: Option<FlushFailures>,
 }
 
 /// Where a value is written.

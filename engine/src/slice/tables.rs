@@ -93,7 +93,7 @@ pub(crate) fn open_environment(
         Some(opened) => opened,
         None => Environment::open(&meta, METADATA_OPTIONS),
     };
-    let mut environment = opened.doing("opening", &meta)?;
+    let environment = opened.doing("opening", &meta)?;
     environment.count_in(flush_failures);
     let table = |name| environment.table(name).doing("opening", &meta);
     let tables = Tables {

@@ -78,7 +78,7 @@ use crate::store::store_format::StoreFormat;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
-use cairn_lmdb::{FlushFailures, LogOptions};
+use cairn_lmdb::{Environment, FlushFailures, LogOptions};
 use cairn_model::{BucketName, Clock, ObjectKey};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -294,6 +294,12 @@ impl Store {
     #[must_use]
     pub fn signing_key(&self) -> &SigningKey {
         &self.signing_key
+    }
+
+    /// Counts the failed flushes of an environment that is not the engine's together with those of the store: it is on the same
+    /// device.
+    pub fn count_flush_failures_of(&self, other: &Environment) {
+        other.count_in(&self.slices[0].flush_failures);
     }
 
     /// Returns the signal of new storage events.

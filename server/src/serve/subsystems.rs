@@ -56,6 +56,9 @@ impl Subsystems {
         let sharing = sharing::open(settings, &store, ports.urls_of_links())?;
         sharing.limit_password_hashes(plan.budget.password_hashes);
         closers.add(&sharing, |sharing, _| sharing.close());
+        let others =
+            [audit.environment(), directory.environment(), webhooks.environment(), sharing.environment()];
+        others.iter().for_each(|other| store.count_flush_failures_of(other));
         Ok((Self { store, audit, directory, webhooks, sharing }, ports))
     }
 }
