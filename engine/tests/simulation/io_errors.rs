@@ -189,14 +189,21 @@ fn failed_flush_makes_the_volume_read_only() {
         }
         let reason = engine.store().check_storage().expect_err("not ready");
         assert!(reason.contains("read-only"), "{reason}");
-        // Requests that need no flush of the volume still work.
+        // Reads still work. The device may have dropped metadata, too, so no change is made.
         check_old(&engine, &bucket).await;
-        put(&engine, &bucket, &key("small"), b"in the record", anything()).await.expect("put");
-        engine.delete_object(&bucket, &key("small"), DeleteOptions::default()).await.expect("deleted");
+        let refused = put(&engine, &bucket, &key("small"), b"in the record", anything()).await;
+        assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
+        assert!(engine.store().check_metadata().is_err());
         assert_eq!(engine.head_object(&bucket, &key("new"), None).map(|_| ()), Err(EngineError::NoSuchKey));
     });
     let path = folder.path().join("slices/00/volumes/000000.vol").display().to_string();
-    assert_eq!(reports.all(), [Reported::VolumeReadOnly(path)], "it is reported once");
+    let (of_volumes, others): (Vec<_>, Vec<_>) =
+        reports.all().into_iter().partition(|report| matches!(report, Reported::VolumeReadOnly(_)));
+    assert_eq!(of_volumes, [Reported::VolumeReadOnly(path)], "it is reported once");
+    assert!(
+        matches!(&others[..], [Reported::Other(stopped)] if stopped.starts_with("ChangesStopped")),
+        "{others:?}"
+    );
     // Whatever part of the refused payloads reached the device, the next start finds a consistent store.
     for kept in [Kept::All, Kept::Nothing, Kept::Torn(7)] {
         let after = Simulation::new(simulation.disk.snapshot().cut(folder.path(), kept));
@@ -226,7 +233,11 @@ fn recovered_volume_accepts_only_what_was_written_after_the_failure() {
         let refused = put(&engine, &bucket, &key("new"), &content(3, SIZE), anything()).await;
         assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
         assert!(engine.store().check_storage().is_err());
-        until("the volume recovers", || engine.store().check_storage().is_ok()).await;
+        let is_recovered = || {
+            let store = engine.store();
+            store.check_storage().is_ok() && store.check_metadata().is_ok()
+        };
+        until("the volume and the metadata recover", is_recovered).await;
         let put_early = PutObject {
             bucket: Arc::clone(&bucket),
             key: key("early"),
@@ -243,7 +254,9 @@ fn recovered_volume_accepts_only_what_was_written_after_the_failure() {
         check_old(&engine, &bucket).await;
     });
     let reported = reports.all();
-    assert!(matches!(&reported[..], [Reported::VolumeReadOnly(_), Reported::Other(_)]), "{reported:?}");
+    let of_volumes = reported.iter().filter(|report| matches!(report, Reported::VolumeReadOnly(_))).count();
+    // The slice was stopped; the volume and the slice have resumed.
+    assert_eq!((of_volumes, reported.len()), (1, 4), "{reported:?}");
     for kept in [Kept::All, Kept::Nothing, Kept::Torn(7)] {
         let after = Simulation::new(simulation.disk.snapshot().cut(folder.path(), kept));
         with_store(&after, folder.path(), |engine, bucket| async move {
