@@ -78,14 +78,17 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Returns whether a write failed because a file cannot be longer: the disk, a quota or the limit of a process is used up.
+pub(crate) fn is_no_space(error: &std::io::Error) -> bool {
+    /// `EFBIG`, `ENOSPC` and `EDQUOT` of Linux.
+    const NO_SPACE: [i32; 3] = [27, 28, 122];
+    error.raw_os_error().is_some_and(|code| NO_SPACE.contains(&code))
+}
+
 impl From<heed::Error> for Error {
     fn from(error: heed::Error) -> Self {
-        /// `EFBIG`, `ENOSPC` and `EDQUOT` of Linux.
-        const NO_SPACE: [i32; 3] = [27, 28, 122];
         match error {
-            heed::Error::Io(io) if io.raw_os_error().is_some_and(|code| NO_SPACE.contains(&code)) => {
-                Self::Full
-            }
+            heed::Error::Io(io) if is_no_space(&io) => Self::Full,
             heed::Error::Io(io) => Self::Io(io),
             heed::Error::Mdb(heed::MdbError::MapFull) => Self::Full,
             other => Self::Lmdb(other.to_string()),

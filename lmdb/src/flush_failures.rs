@@ -1,5 +1,6 @@
 //! The failed flushes of a device.
 
+use crate::error::is_no_space;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +30,7 @@ impl FlushFailures {
     /// # Errors
     /// That of `result`.
     pub fn counted<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        if result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::StorageFull) {
+        if result.as_ref().is_err_and(|error| !is_no_space(error)) {
             self.add();
         }
         result
@@ -58,8 +59,10 @@ mod tests {
     fn failures_count_for_all_clones_and_a_full_disk_is_none() {
         let failures = FlushFailures::default();
         let before = failures.count();
-        let full = failures.counted::<()>(Err(io::ErrorKind::StorageFull.into()));
-        assert!(full.is_err() && failures.counted(Ok(1)).is_ok_and(|value| value == 1));
+        for full in [27, 28, 122] {
+            failures.counted::<()>(Err(io::Error::from_raw_os_error(full))).expect_err("as it was");
+        }
+        assert!(failures.counted(Ok(1)).is_ok_and(|value| value == 1));
         failures.check_none_since(before).expect("no flush has failed");
         assert!(failures.clone().counted::<()>(Err(io::Error::other("lost"))).is_err());
         failures.check_none_since(before).expect_err("one has failed");

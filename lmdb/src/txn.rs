@@ -1,10 +1,9 @@
 //! Transactions over records with checksums.
 
-use crate::changed_keys::{ChangedKey, ChangedKeys};
+use crate::changed_keys::ChangedKey;
 use crate::current::Handle;
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::flush_failures::FlushFailures;
 use crate::generation::{Generation, begin_read};
 use crate::iterators::{Entries, Keys, ReverseScan, Scan, Values};
 use crate::log::commit::commit_after_log;
@@ -200,9 +199,9 @@ impl Environment {
             let mut txn = WriteTxn::on(self.current.get())?;
             // A compaction may have replaced the generation while this thread waited for the writer lock.
             if self.current.is(&txn.generation) {
-                txn.changes = Some((&self.changed_keys, self.changed_keys.is_recording().then(Vec::new)));
-                txn.log = self.log().map(|log| (log, log.begin()));
-                txn.flush_failures = Some(self.flush_failures());
+                txn.environment = Some(self);
+                txn.changed_keys = self.changed_keys.is_recording().then(Vec::new);
+                txn.logged = self.log().map(CommitLog::begin);
                 return Ok(txn);
             }
         }
@@ -217,12 +216,12 @@ pub struct WriteTxn<'e> {
     totals: Totals,
     scratch: Vec<u8>,
     changed: bool,
-    /// Where changed keys are recorded, and those of this transaction, if someone wants them.
-    changes: Option<(&'e ChangedKeys, Option<Vec<ChangedKey>>)>,
-    /// The log that makes the transaction durable, and the changes so far.
-    log: Option<(&'e CommitLog, LoggedChanges)>,
-    /// Where a failed flush is counted. A copy that nobody uses yet has none.
-    flush_failures: Option<FlushFailures>,
+    /// `None` for a copy that nobody uses yet.
+    environment: Option<&'e Environment>,
+    /// The keys that were changed, if someone wants them.
+    changed_keys: Option<Vec<ChangedKey>>,
+    /// The changes, for the log that makes the transaction durable.
+    logged: Option<LoggedChanges>,
 }
 
 /// Where a value is written.
@@ -253,9 +252,9 @@ impl WriteTxn<'_> {
             totals,
             scratch: Vec::new(),
             changed: false,
-            changes: None,
-            log: None,
-            flush_failures: None,
+            environment: None,
+            changed_keys: None,
+            logged: None,
         })
     }
 
@@ -271,14 +270,14 @@ impl WriteTxn<'_> {
     /// Notes that a key is changed. `value` is its stored value, or `None` if it was removed.
     fn note_change(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
         self.changed = true;
-        if let Some((_, logged)) = &mut self.log {
+        if let Some(logged) = &mut self.logged {
             let name = || self.generation.name_of(table);
             match value {
                 Some(value) => logged.put(table, key, value, name),
                 None => logged.remove(table, key, name),
             }
         }
-        if let Some((_, Some(keys))) = &mut self.changes {
+        if let Some(keys) = &mut self.changed_keys {
             keys.push((table, key.into()));
         }
     }
@@ -448,20 +447,22 @@ impl WriteTxn<'_> {
         record::encode(&mut self.scratch, TOTALS_KEY, 1, &self.totals.encode(), &[])?;
         Self::present(&self.generation, Table::TOTALS).put(&mut self.txn, TOTALS_KEY, &self.scratch)?;
         let number = self.id();
-        if let Some((recorded, Some(keys))) = &mut self.changes {
-            recorded.append(number, std::mem::take(keys));
-        }
-        let Self { txn, generation, changes, log, totals, flush_failures, .. } = self;
-        let committed = match log {
-            None => generation.commit(txn, None).inspect_err(|error| {
-                if let (Error::Io(_), Some(failures)) = (error, flush_failures) {
-                    failures.add();
-                }
-            }),
+        let Self { txn, generation, totals, environment, changed_keys, logged, .. } = self;
+        let recorded = environment.zip(changed_keys).map(|(environment, keys)| {
+            environment.changed_keys.append(number, keys);
+            &environment.changed_keys
+        });
+        let log = environment.and_then(|environment| Some((environment.log()?, &*environment.current)));
+        let committed = match log.zip(logged) {
             Some((log, logged)) => commit_after_log(&generation, txn, log, logged, totals),
+            None => generation.commit(txn, None),
         };
-        if let (Err(_), Some((recorded, Some(_)))) = (&committed, &changes) {
-            recorded.withdraw(number);
+        if committed.is_err() {
+            recorded.inspect(|recorded| recorded.withdraw(number));
+        }
+        // A log counts those of its own.
+        if let (Err(Error::Io(_)), None, Some(environment)) = (&committed, log, environment) {
+            environment.flush_failures().add();
         }
         committed
     }

@@ -82,14 +82,19 @@ def assert_not_ready(store: Cairn) -> None:
         time.sleep(0.05)
 
 
+def check_and_start(store: Cairn) -> None:
+    """Inspects the files of a stopped store, and starts it."""
+    check_offline(store, Report())
+    store.take_ports()
+    store.start()
+
+
 def assert_whole_after_power_is_back(disk: ForgetfulDisk, store: Cairn) -> None:
     """Asserts that acknowledged objects exist, and that refused ones are complete or absent."""
     store.kill()
     disk.cut(1, "lose")
     disk.restore()
-    check_offline(store, Report())
-    store.take_ports()
-    store.start()
+    check_and_start(store)
     for key in KEYS:
         assert store.s3.get(BUCKET, key).body == body(key, LARGE)
         assert store.s3.get(BUCKET, f"small-{key}").body == body(key, SMALL)
@@ -213,9 +218,7 @@ def test_a_failed_flush_of_one_file_loses_nothing_of_the_others(unnoticed: tuple
         assert store.stop() == 0
     disk.unmount()
     disk.mount()
-    check_offline(store, Report())
-    store.take_ports()
-    store.start()
+    check_and_start(store)
     for key in acknowledged:
         assert store.s3.get(BUCKET, key).body == body(key, SMALL)
 

@@ -1,5 +1,6 @@
 //! The commit of a transaction with a log.
 
+use crate::current::Current;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::log::commit_log::CommitLog;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub(crate) fn commit_after_log(
     generation: &Arc<Generation>,
     txn: RwTxn<'_>,
-    log: &CommitLog,
+    (log, current): (&CommitLog, &Current),
     logged: LoggedChanges,
     totals: Totals,
 ) -> Result<(), Error> {
@@ -22,8 +23,9 @@ pub(crate) fn commit_after_log(
         // The record is longer than the log, and the disk is full. On a full disk, deletes must succeed: many at once make a long
         // record.
         Err(Error::Full) => {
+            let (id, ..) = log.appended();
             generation.commit(txn, None)?;
-            return log.save_without_record(generation, totals);
+            return log.save_without_record(id, current, totals);
         }
         appended => appended?,
     };

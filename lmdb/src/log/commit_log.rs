@@ -207,7 +207,7 @@ impl CommitLog {
             }
             if bytes > state.ring.capacity && state.ring.can_extend() && !state.is_growing {
                 let end = head + bytes;
-                state.file.extend(end).map_err(heed::Error::Io)?;
+                self.flush_failures.counted(state.file.extend(end)).map_err(heed::Error::Io)?;
                 state.ring.capacity = end;
                 continue;
             }
@@ -320,21 +320,25 @@ impl CommitLog {
         made
     }
 
-    /// Makes a transaction durable that has no record, by a checkpoint. LMDB has committed it, and nothing was committed since.
+    /// Makes a transaction without a record durable, by a checkpoint. LMDB has committed it while the log had this id, and nothing
+    /// was committed since.
     ///
     /// # Errors
-    /// [`Error::Io`]: the next start does not know the transaction. Nothing can be appended any more.
+    /// [`Error::Io`]: the next start does not know the transaction. Nothing can be appended any more, or the data file was rebuilt
+    /// without it.
     pub(crate) fn save_without_record(
         &self,
-        generation: &Arc<Generation>,
+        id: LogId,
+        current: &Current,
         totals: Totals,
     ) -> Result<(), Error> {
-        let made = self.save(&mut lock(&self.saved), generation);
-        match &made {
-            Ok(()) => lock(&self.state).totals = Some(totals),
-            Err(error) => self.fail_with(error),
+        self.checkpoint(current)?;
+        let mut state = lock(&self.state);
+        if state.id != id {
+            return Err(failed("the data file was rebuilt without the transaction"));
         }
-        made
+        state.totals = Some(totals);
+        Ok(())
     }
 
     /// Makes the checkpoint with which an open environment begins: of the snapshot that `saved` has pinned.
@@ -487,7 +491,8 @@ impl CommitLog {
             return None;
         }
         // A file of its own, so that records can be written meanwhile.
-        LogFile::open(&self.folder).and_then(|mut file| file.extend(wanted)).ok().map(|()| wanted)
+        let extend = |mut file: LogFile| self.flush_failures.counted(file.extend(wanted));
+        LogFile::open(&self.folder).and_then(extend).ok().map(|()| wanted)
     }
 
     /// Locks the last checkpoint, so that none is made until the guard is dropped.

@@ -15,14 +15,7 @@ pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
     let condition = write_conditions::of_delete(call.fields)?;
     let conditions = condition.clone();
     let origin = call.origin(Cause::Request);
-    let options = DeleteOptions {
-        version,
-        condition,
-        bypass_governance,
-        only_newest: false,
-        only_imported: false,
-        origin,
-    };
+    let options = DeleteOptions { version, condition, bypass_governance, origin, ..DeleteOptions::default() };
     let mut reply = Reply::empty(StatusCode::NO_CONTENT);
     let deleted = match call.engine.delete_object(&bucket, &key, options).await {
         Ok(outcome) if !outcome.existed && version.is_some_and(|name| !name.is_expected()) => {

@@ -137,14 +137,7 @@ async fn delete(
         let (version, condition, origin) = (object.version, object.condition.clone(), origin.clone());
         (
             object.key.clone(),
-            DeleteOptions {
-                version,
-                condition,
-                bypass_governance,
-                only_newest: false,
-                only_imported: false,
-                origin,
-            },
+            DeleteOptions { version, condition, bypass_governance, origin, ..DeleteOptions::default() },
         )
     });
     let outcomes = call.engine.delete_objects(bucket, deletes.collect()).await;

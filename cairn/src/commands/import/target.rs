@@ -396,8 +396,7 @@ impl<'a> Target<'a> {
         Ok(None)
     }
 
-    /// Deletes an imported version for good. Returns whether it was there: a client may have deleted it, or have written another
-    /// one in its place.
+    /// Permanently deletes an imported version. Returns `false` if there is none: a client has deleted or replaced it.
     pub(super) fn delete(&self, bucket: &str, key: &str, id: &str) -> Result<bool, Refused> {
         let path = format!("{}/object-versions/{}", bucket_path(bucket), encode_path(key));
         let named = [("version_id", id.to_owned()), ("only_imported", "true".to_owned())];

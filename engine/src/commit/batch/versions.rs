@@ -22,7 +22,7 @@ use crate::space::allocator::RemovedPayload;
 use crate::space::reservation::Reservation;
 use crate::types::bucket::{QuotaUsage, Versioning};
 use crate::types::event::Cause;
-use crate::types::object::{DeleteOptions, DeleteOutcome, ObjectInfo, PutOutcome, WriteCondition};
+use crate::types::object::{DeleteOptions, DeleteOutcome, ObjectInfo, PutOutcome};
 use cairn_model::{Timestamp, UploadId, VersionId, VersionName};
 
 /// A version that is to be removed, with the parts that it is made of.
@@ -179,20 +179,13 @@ impl Batch<'_> {
     /// Deletes an object or a version.
     pub(super) fn delete(&mut self, command: &DeleteObject) -> Result<DeleteOutcome, Failure> {
         let target = self.target(&command.bucket, &command.key)?;
-        let DeleteOptions { version, condition, bypass_governance, only_newest, only_imported, origin } =
-            &command.options;
-        let author = Author::client(&command.key, origin);
-        if let Some(name) = version {
-            return self.delete_version(
-                &target,
-                author,
-                *name,
-                condition,
-                (*bypass_governance, *only_newest, *only_imported),
-            );
+        let options = &command.options;
+        let author = Author::client(&command.key, &options.origin);
+        if let Some(name) = options.version {
+            return self.delete_version(&target, author, name, options);
         }
         let newest = self.newest(&target)?;
-        condition.check(current_object(newest.as_ref()))?;
+        options.condition.check(current_object(newest.as_ref()))?;
         self.delete_current(&target, author, newest)
     }
 
@@ -229,11 +222,10 @@ impl Batch<'_> {
         target: &TargetKey,
         author: Author<'_>,
         name: VersionName,
-        condition: &WriteCondition,
-        (bypass_governance, only_newest, only_imported): (bool, bool, bool),
+        DeleteOptions { condition, bypass_governance, only_newest, only_imported, .. }: &DeleteOptions,
     ) -> Result<DeleteOutcome, Failure> {
         let found = self.named_version(target, name)?;
-        let found = found.filter(|found| !only_imported || found.record.info.version.is_imported());
+        let found = found.filter(|found| !*only_imported || found.record.info.version.is_imported());
         condition.check(found.as_ref().map(|found| &found.record.info))?;
         let Some(found) = found else {
             return Ok(DeleteOutcome { existed: false, version: Some(name), is_delete_marker: false });
@@ -243,13 +235,13 @@ impl Batch<'_> {
         let newest =
             self.newest(target)?.ok_or_else(|| EngineError::Corrupt("the order of versions".into()))?;
         if newest.key == found.key {
-            self.remove_newest(target, author, found, bypass_governance)?;
+            self.remove_newest(target, author, found, *bypass_governance)?;
             return Ok(outcome);
         }
-        if only_newest {
+        if *only_newest {
             return Ok(DeleteOutcome { existed: false, ..outcome });
         }
-        self.remove_older(target, author, found, bypass_governance)?;
+        self.remove_older(target, author, found, *bypass_governance)?;
         Ok(outcome)
     }
 
