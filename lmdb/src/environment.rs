@@ -144,6 +144,7 @@ impl Environment {
         flush_failures: &FlushFailures,
         faults: LogFaults,
     ) -> Result<Self, Error> {
+        let log = log.in_blocks();
         let failures_before = flush_failures.count();
         let (generation, recovered, number) = Self::open_generation(path, options, &faults)?;
         let (mut is_saved, mut replayed_records) = (false, 0);
@@ -361,7 +362,7 @@ impl Environment {
         let _one_at_a_time = self.lock_file();
         let extended = self.current.get().extend(bytes, Headroom::with_log(self.has_log()));
         if let Err(error @ Error::Io(_)) = &extended {
-            self.flush_failures().add();
+            self.flush_failures().add(error);
             if let Some(log) = self.log() {
                 // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
                 log.fail_with(error);

@@ -1,9 +1,10 @@
 //! The failed flushes of a device.
 
 use crate::error::is_no_space;
+use std::fmt::Display;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts the failed flushes of a device. Clones count together.
 ///
@@ -11,18 +12,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// proves nothing about them. So whoever relies on a flush notes the number before the first of the flushed writes, and compares
 /// it after the flush.
 #[derive(Clone, Debug, Default)]
-pub struct FlushFailures(Arc<AtomicU64>);
+pub struct FlushFailures(Arc<Failures>);
+
+#[derive(Debug, Default)]
+struct Failures {
+    count: AtomicU64,
+    /// The error of the last one.
+    last: Mutex<String>,
+}
 
 impl FlushFailures {
     /// Returns how many flushes have failed.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
+        self.0.count.load(Ordering::SeqCst)
     }
 
-    /// Counts a failed flush.
-    pub fn add(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+    /// Counts a failed flush. Later errors name its `cause`.
+    pub fn add(&self, cause: impl Display) {
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = cause.to_string();
+        self.0.count.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Counts a failed flush, or a failed write that is flushed at once, and returns its result. A full disk is no failure.
@@ -30,8 +39,8 @@ impl FlushFailures {
     /// # Errors
     /// That of `result`.
     pub fn counted<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        if result.as_ref().is_err_and(|error| !is_no_space(error)) {
-            self.add();
+        if let Some(cause) = result.as_ref().err().filter(|error| !is_no_space(error)) {
+            self.add(cause);
         }
         result
     }
@@ -44,9 +53,10 @@ impl FlushFailures {
         if self.count() == before {
             return Ok(());
         }
-        Err(io::Error::other(
-            "a flush of the device has failed: it may have lost writes that no flush has confirmed",
-        ))
+        let cause = self.0.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Err(io::Error::other(format!(
+            "a flush of the device has failed ({cause}): it may have lost writes that no flush has confirmed"
+        )))
     }
 }
 
@@ -65,7 +75,8 @@ mod tests {
         assert!(failures.counted(Ok(1)).is_ok_and(|value| value == 1));
         failures.check_none_since(before).expect("no flush has failed");
         assert!(failures.clone().counted::<()>(Err(io::Error::other("lost"))).is_err());
-        failures.check_none_since(before).expect_err("one has failed");
+        let error = failures.check_none_since(before).expect_err("one has failed");
+        assert!(error.to_string().contains("(lost)"), "{error}");
         failures.check_none_since(failures.count()).expect("none since then");
     }
 }

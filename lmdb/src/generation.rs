@@ -11,7 +11,7 @@ use crate::reading_threads;
 use crate::table::{Database, TOTALS_TABLE, Table};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
@@ -358,7 +358,7 @@ impl Generation {
             at = self.data.metadata().map_err(heed::Error::Io)?.len();
             if is_reserved && at < end {
                 let piece = (end - at).min(RESERVED_PIECE_BYTES);
-                match fallocate(&self.extended, FallocateFlags::empty(), at, piece) {
+                match retry_on_intr(|| fallocate(&self.extended, FallocateFlags::empty(), at, piece)) {
                     Ok(()) => {
                         at += piece;
                         continue;

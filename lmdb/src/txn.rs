@@ -461,8 +461,8 @@ impl WriteTxn<'_> {
             recorded.inspect(|recorded| recorded.withdraw(number));
         }
         // A log counts those of its own.
-        if let (Err(Error::Io(_)), None, Some(environment)) = (&committed, log, environment) {
-            environment.flush_failures().add();
+        if let (Err(error @ Error::Io(_)), None, Some(environment)) = (&committed, log, environment) {
+            environment.flush_failures().add(error);
         }
         committed
     }

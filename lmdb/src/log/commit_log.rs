@@ -26,10 +26,18 @@ use std::time::Instant;
 /// Sizes of a commit log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// Length up to which the log grows under load, in bytes. A single larger record makes it longer.
+    /// Length up to which the log grows under load, in bytes; only whole blocks count. A single larger record makes it longer.
     pub bytes_max: u64,
     /// Bytes of records, or of new pages of the data file, after which a checkpoint is made.
     pub checkpoint_bytes: u64,
+}
+
+impl LogOptions {
+    /// Returns the same sizes in whole blocks: direct I/O writes no others.
+    pub(crate) fn in_blocks(self) -> Self {
+        let block = LOG_BLOCK_BYTES as u64;
+        Self { bytes_max: self.bytes_max - self.bytes_max % block, ..self }
+    }
 }
 
 /// What a commit log has done since it was opened.

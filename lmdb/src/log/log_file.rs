@@ -95,9 +95,10 @@ impl LogFile {
         Ok(length - length % BLOCK)
     }
 
-    /// Makes the file `bytes` bytes long, with zeros, durably. It stays as it is if it is longer. After a failure it has at
+    /// Makes the file `bytes` bytes long, whole blocks, with zeros, durably. It stays as it is if it is longer. After a failure it has at
     /// least its earlier length.
     pub(crate) fn extend(&mut self, bytes: u64) -> io::Result<()> {
+        assert!(bytes.is_multiple_of(BLOCK), "direct I/O");
         let mut end = self.length()?;
         while end < bytes {
             let piece = (bytes - end).min(LOG_EXTEND_PIECE_BYTES);

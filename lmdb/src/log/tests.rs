@@ -305,6 +305,24 @@ fn a_missing_log_is_refused_and_nothing_is_changed() {
     assert_eq!(std::fs::read(folder.path().join("data.mdb")).expect("reads"), data);
 }
 
+/// The limit is a share of the disk, and need not be a multiple of a block.
+#[test]
+fn a_log_grows_to_a_limit_that_is_no_whole_block() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let (failures, blocks) = (FlushFailures::default(), 300 << 10);
+    let options = LogOptions { bytes_max: blocks + 100, ..LOG };
+    // Without the thread, which would make the log longer itself.
+    let environment = Environment::open_log(folder.path(), OPTIONS, options, &failures, LogFaults::default())
+        .expect("opens");
+    let (table, _) = tables(&environment)[0];
+    let mut txn = environment.write().expect("writes");
+    txn.put(table, b"a", 1, &[1; 100 << 10], b"").expect("puts");
+    txn.commit().expect("commits");
+    environment.log().expect("there is one").grow();
+    let length = std::fs::metadata(folder.path().join("commit.log")).expect("a log").len();
+    assert_eq!((length, failures.count(), environment.log_failure()), (blocks, 0, None));
+}
+
 /// The device may have dropped its cache, with pages that no checkpoint contains. A later flush of the data file succeeds.
 #[test]
 fn a_failed_flush_of_another_file_ends_the_log_until_the_data_file_is_rebuilt() {
@@ -324,7 +342,7 @@ fn a_failed_flush_of_another_file_ends_the_log_until_the_data_file_is_rebuilt() 
         }
         assert_eq!(environment.log_failure(), None);
         let checkpoints = environment.log_status().checkpoints;
-        failures.add();
+        failures.add("of a test");
         assert!(environment.log_failure().is_some_and(|failure| failure.contains("flush")));
         environment.checkpoint().expect_err("the pages may be lost");
         change(&environment, &mut random, &state).expect_err("nothing is committed any more");
@@ -352,7 +370,7 @@ fn a_record_is_not_acknowledged_if_another_flush_fails_meanwhile() {
     let other = failures.clone();
     let fails = move |moment| {
         if matches!(moment, Moment::WritesRecord { .. }) {
-            other.add();
+            other.add("of a test");
         }
     };
     environment.log().expect("there is one").faults.observe(Box::new(fails));
@@ -373,7 +391,7 @@ fn a_copy_does_not_replace_the_data_file_if_a_flush_fails_meanwhile() {
         log.faults.observe(Box::new(move |moment| {
             assert_ne!(moment, Moment::ReplacesData);
             if moment == Moment::FlushedCopy {
-                other.add();
+                other.add("of a test");
             }
         }));
         if is_rebuild {
