@@ -226,14 +226,17 @@ impl CommitLog {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
         let before = (head, state.next, state.totals);
-        self.faults.pass(Moment::WritesRecord { offset, bytes: record.len() });
-        let written = if self.faults.has(LogFlaw::UnflushedRecord) {
-            Ok(())
-        } else {
+        let mut write = || {
+            self.faults.pass(Moment::WritesRecord { offset, bytes: record.len() });
+            if self.faults.has(LogFlaw::UnflushedRecord) {
+                return Ok(());
+            }
             self.flush_failures.counted(state.file.write(&record, offset))
         };
-        // The record may have been in the device's cache when another flush failed.
-        if let Err(error) = written.and_then(|()| self.check_flushes()) {
+        // After an earlier failure there is no record, so the next start knows nothing of the refused change. Another flush may
+        // also fail while the record is in the device's cache.
+        let written = self.check_flushes().and_then(|()| write()).and_then(|()| self.check_flushes());
+        if let Err(error) = written {
             self.fail(&mut state, format!("a record of the commit log could not be written: {error}"));
             return Err(Error::Io(error));
         }

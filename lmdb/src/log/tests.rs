@@ -378,6 +378,24 @@ fn a_record_is_not_acknowledged_if_another_flush_fails_meanwhile() {
     assert_eq!(contents(&environment), state);
 }
 
+/// Regression: the record of the refused change was written, and the next start applied it.
+#[test]
+fn nothing_is_left_of_a_change_that_is_refused_after_a_failed_flush() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let failures = FlushFailures::default();
+    let mut random = Random(7);
+    // Without the thread, which may notice the failure first.
+    let open = || {
+        Environment::open_log(folder.path(), OPTIONS, LOG, &failures, LogFaults::default()).expect("opens")
+    };
+    let environment = open();
+    let state = change(&environment, &mut random, &Contents::new()).expect("commits");
+    failures.add("of a test");
+    change(&environment, &mut random, &state).expect_err("the device has failed");
+    drop(environment);
+    assert_eq!(contents(&open()), state);
+}
+
 /// The copy may be incomplete on the device.
 #[test]
 fn a_copy_does_not_replace_the_data_file_if_a_flush_fails_meanwhile() {
