@@ -17,7 +17,7 @@ LAYERS = [
     {"cairn-openid", "cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-api", "cairn-engine", "cairn-net", "cairn-tables"},
-    {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb", "cairn-trust"},
+    {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb", "cairn-trust", "cairn-xml"},
     {"cairn-model"},
 ]
 # These may use the others, but no crate may depend on them.
@@ -27,7 +27,7 @@ RESERVED = {
     "heed": {"cairn-lmdb"},
     "glommio": {"cairn-net", "cairn-engine"},
     "httparse": {"cairn-http1"},
-    "quick-xml": {"cairn", "cairn-s3", "cairn-loadtests"},
+    "quick-xml": {"cairn-xml"},
     "argh": {"cairn", "cairn-loadtests"},
 }
 

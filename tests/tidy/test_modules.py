@@ -138,6 +138,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "trust": [{"authorities"}, {"tls"}],
+    "xml": [{"element"}, {"document"}],
     "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client", "s3"}, {"doctor"}, {"commands"}],
     "loadtests": [
         {"failure", "random", "units", "workload"},

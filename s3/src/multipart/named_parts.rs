@@ -6,7 +6,7 @@
 use super::PART_NUMBER_MAX;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
-use crate::xml::reader::{Document, Element, InvalidXml, Progress};
+use crate::xml::reader::{Document, Element, InvalidXml, Progress, limits};
 use cairn_engine::ChecksumAlgorithm;
 use cairn_model::Etag;
 use futures_lite::future::yield_now;
@@ -42,7 +42,7 @@ impl NamedPart {
 /// `InvalidArgument` for a number out of range.
 pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
     let malformed = |_: InvalidXml| S3Error::new(ErrorCode::MalformedXML);
-    let mut document = Document::new(body, BODY_BYTES_MAX).map_err(malformed)?;
+    let mut document = Document::new(body, limits(BODY_BYTES_MAX)).map_err(malformed)?;
     let mut parts: Vec<NamedPart> = Vec::new();
     let mut bytes_since_yield = 0;
     loop {

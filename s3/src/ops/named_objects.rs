@@ -3,7 +3,7 @@
 //! Two megabytes of XML take a while: the document is read in pieces, and other tasks run in between.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::xml::reader::{Document, Element, InvalidXml, Progress};
+use crate::xml::reader::{Document, Element, InvalidXml, Progress, limits};
 use crate::xml::writer::xml_can_represent;
 use futures_lite::future::yield_now;
 
@@ -39,7 +39,7 @@ pub(crate) struct DeleteRequest {
 /// # Errors
 /// `MalformedXML`, also for no object, too many objects, no key, and keys that XML cannot represent.
 pub(crate) async fn parse(body: &[u8]) -> S3Result<DeleteRequest> {
-    let mut document = Document::new(body, BODY_BYTES_MAX)?;
+    let mut document = Document::new(body, limits(BODY_BYTES_MAX))?;
     let mut objects: Vec<NamedObject> = Vec::new();
     let mut quiet = None;
     let mut bytes_since_yield = 0;

@@ -1,4 +1,4 @@
-//! The XML of S3: a writer for responses and a reader for small request bodies.
+//! The XML of S3: a writer for responses, and the limits of the reader for small request bodies.
 
 pub(crate) mod reader;
 pub(crate) mod writer;
