@@ -318,6 +318,10 @@ fn old_events_are_removed_and_the_rest_stays() {
         let left = all_events(&engine, &EventQuery::default());
         assert_eq!(kinds(&left), [EventType::ObjectUpdated]);
         assert_eq!(left[0].id.tick(), Tick::first_at(Timestamp(1_060_000)));
+        clock.set(1_060_000 + 2 * 86_400_000);
+        assert_eq!(expire(86_400).await, 0, "the clock has jumped");
+        engine.store().resume_lifecycle();
+        assert_eq!(expire(86_400).await, 1);
     });
 }
 

@@ -31,6 +31,6 @@ pub use ip_network::IpNetwork;
 pub use metrics::{Counter, DURATION_BOUNDS, DurationHistogram, Histogram, HistogramSnapshot};
 pub use object_key::{InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 pub use text_search::TextSearch;
-pub use time::{Clock, SystemClock, Timestamp};
+pub use time::{AgeLimit, Clock, SystemClock, Timestamp};
 pub use version_id::{ImportedId, UploadId, VersionId, VersionName};
 pub use xml_char::is_xml_char;

@@ -1,5 +1,6 @@
-//! Wall-clock time in milliseconds, and a clock that tests can replace.
+//! Wall-clock time in milliseconds, clocks, and limits of age.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch, UTC.
@@ -24,6 +25,24 @@ impl Timestamp {
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
+}
+
+/// The age beyond which data are removed.
+#[derive(Clone)]
+pub struct AgeLimit {
+    /// How long data are kept.
+    pub age_max: Duration,
+    /// A clock that does not jump ahead. With a wrong date, everything would be too old at once.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl AgeLimit {
+    /// Returns the time before which data are removed.
+    #[must_use]
+    pub fn oldest_kept(&self) -> Timestamp {
+        let age = u64::try_from(self.age_max.as_millis()).unwrap_or(u64::MAX);
+        Timestamp(self.clock.now().0.saturating_sub(age))
+    }
 }
 
 /// The clock of the host.

@@ -1,6 +1,6 @@
 //! An audit trail on a full disk: records are refused, none is half-written, and it recovers by itself.
 
-use cairn_model::SystemClock;
+use cairn_model::{AgeLimit, SystemClock};
 use cairn_observe::{AuditKind, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents};
 use cairn_tables::StoreFailure;
 use cairn_tables::testing::{fill_disk, limit_files, unmade_store, with_limited_files};
@@ -14,7 +14,7 @@ fn open(folder: &std::path::Path) -> Arc<AuditLog> {
     let options = AuditOptions {
         folder: folder.to_owned(),
         store: [1; 16],
-        age_max: Duration::from_secs(86_400),
+        age: AgeLimit { age_max: Duration::from_secs(86_400), clock: Arc::new(SystemClock) },
         records_max: 1_000_000,
         data_events: DataEvents::default(),
         clock: Arc::new(SystemClock),

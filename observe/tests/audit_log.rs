@@ -1,7 +1,7 @@
 //! The audit trail: durability, queries, retention, kinds, rate limits, damage, and intents.
 
 use cairn_fixtures::ManualClock;
-use cairn_model::{Clock, Timestamp};
+use cairn_model::{AgeLimit, Clock, Timestamp};
 use cairn_observe::{
     AuditEvent, AuditId, AuditKind, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents,
     Source,
@@ -39,7 +39,10 @@ impl Fixture {
         AuditLog::open(AuditOptions {
             folder: self.folder.path().to_owned(),
             store,
-            age_max: Duration::from_millis(365 * DAY_MS),
+            age: AgeLimit {
+                age_max: Duration::from_millis(365 * DAY_MS),
+                clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            },
             records_max: self.records_max,
             data_events: DataEvents::default(),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,

@@ -7,7 +7,7 @@
 use cairn_engine::{
     EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick,
 };
-use cairn_model::{Clock, SystemClock, VersionName};
+use cairn_model::{AgeLimit, Clock, SystemClock, VersionName};
 use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{EventSource, NewWebhook, WebhookOptions, Webhooks};
 use futures_lite::future::block_on;
@@ -160,7 +160,7 @@ fn open(folder: PathBuf, source: &Arc<Events>) -> Arc<Webhooks> {
         maximum_attempts: 6,
         poll_interval: Duration::from_secs(2),
         concurrency_per_target: 8,
-        retention: Duration::from_secs(86_400),
+        age: AgeLimit { age_max: Duration::from_secs(86_400), clock: Arc::new(SystemClock) },
     };
     Webhooks::open(options, Arc::clone(source) as Arc<dyn EventSource>).expect("opens")
 }

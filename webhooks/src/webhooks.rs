@@ -14,7 +14,7 @@ use crate::store::{DeliveryEntry, DeliveryPage, DeliveryQuery, Settings, Shared,
 use crate::view::{NewWebhook, Webhook, WebhookChange};
 use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent};
 use cairn_lmdb::Environment;
-use cairn_model::{BucketName, Clock, HistogramSnapshot, Timestamp, VersionName};
+use cairn_model::{AgeLimit, BucketName, Clock, HistogramSnapshot, Timestamp, VersionName};
 use cairn_tables::{ReaderThread, StoreOpenError, WriterThread};
 use cairn_trust::Authorities;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ pub struct WebhookOptions {
     pub poll_interval: Duration,
     /// Requests to one webhook at a time.
     pub concurrency_per_target: usize,
-    /// How long the delivery log is kept: as long as events.
-    pub retention: Duration,
+    /// The age up to which the delivery log is kept: that of events.
+    pub age: AgeLimit,
 }
 
 /// What became of deliveries and attempts since the start, and what waits.
@@ -102,9 +102,9 @@ impl Webhooks {
         source: Arc<dyn EventSource>,
         client: Arc<dyn TargetClient>,
     ) -> Result<Arc<Self>, StoreOpenError> {
-        let WebhookOptions { folder, store, master_key, clock, policy, retention, .. } = options;
+        let WebhookOptions { folder, store, master_key, clock, policy, age, .. } = options;
         let io = |error| StoreOpenError::io(&SCHEMA, &folder, error);
-        let writer = Writer::open(&folder, store, &master_key, clock, retention)?;
+        let writer = Writer::open(&folder, store, &master_key, clock, age)?;
         let attempts_max = options.maximum_attempts.clamp(1, ATTEMPTS_MAX);
         let context = Context::new(
             writer,

@@ -8,7 +8,7 @@ use crate::slice::command::Command;
 use crate::store::background::{FirstFailure, wait};
 use crate::store::bucket_catalog::CatalogCommand;
 use crate::types::event::{EventQuery, Tick};
-use cairn_model::{Timestamp, u64_of, usize_of};
+use cairn_model::{u64_of, usize_of};
 use futures_channel::oneshot;
 use std::rc::Rc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Engine {
         stopping: &impl Fn() -> bool,
     ) -> Result<u64, EngineError> {
         let store = self.store();
-        let before = self.oldest_kept(retention.age_max);
+        let before = Tick::first_at(store.age_limit(retention.age_max).oldest_kept());
         // Without this, each look would be a commit of every slice.
         let oldest = store.events(&EventQuery { until: before, limit: 1, ..EventQuery::default() });
         let has_old = oldest.map_or(true, |page| !page.events.is_empty() || page.is_truncated);
@@ -72,12 +72,6 @@ impl Engine {
             removed += failed.note(expire.await)?;
         }
         failed.or_done(removed)
-    }
-
-    /// Returns the tick of the oldest event that an age allows.
-    fn oldest_kept(&self, age_max: Duration) -> Tick {
-        let age = u64::try_from(age_max.as_millis()).unwrap_or(u64::MAX);
-        Tick::first_at(Timestamp(self.store().clock.now().0.saturating_sub(age)))
     }
 
     /// Removes the oldest events of a slice, or with `None` of those of buckets: at most `count`, and only those before `before`.

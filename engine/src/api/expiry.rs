@@ -49,8 +49,7 @@ impl Engine {
         age: Duration,
         stopping: &impl Fn() -> bool,
     ) -> Result<u64, EngineError> {
-        let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-        let begun_before = Timestamp(self.store().clock.now().0.saturating_sub(age));
+        let begun_before = self.store().age_limit(age).oldest_kept();
         let (mut expired, mut failed) = (0, FirstFailure::default());
         for slice in &self.store().slices {
             // A slice that cannot be read must not prevent the others.

@@ -1,7 +1,6 @@
 //! The context of the lifecycle worker, and its trusted clock.
 
 use crate::store::Store;
-use crate::store::clock_guard::ClockGuard;
 use cairn_model::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,13 +33,9 @@ impl Worker {
     /// Returns the time, unless the clock has jumped ahead. Then the worker is paused, until the clock is back or an operator
     /// resumes it.
     pub(super) fn trusted_now(&self) -> Option<Timestamp> {
-        let now = self.store.clock.now();
         let mut state = self.store.background.lifecycle.lock();
-        let guard = state.guard.get_or_insert_with(|| {
-            ClockGuard::trusting(self.store.control.catalog.lifecycle_trusted_time().unwrap_or(now))
-        });
-        match guard.check(now) {
-            Ok(()) => {
+        match self.store.guarded_clock.check() {
+            Ok(now) => {
                 state.worker.paused = None;
                 Some(now)
             }

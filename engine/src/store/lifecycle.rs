@@ -3,15 +3,15 @@
 use crate::error::EngineError;
 use crate::store::Store;
 use crate::store::bucket_catalog::CatalogCommand;
-use crate::store::clock_guard::ClockGuard;
 use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{DayLength, RuleId};
 use crate::types::lifecycle_status::{LifecycleStatus, RuleStatus, SavedLifecycle};
 use crate::types::tags::Tags;
-use cairn_model::Timestamp;
+use cairn_model::{AgeLimit, Timestamp};
 use futures_channel::oneshot;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 impl Store {
     /// Sets the length of a day in lifecycle rules. Called once, before requests are served.
@@ -47,7 +47,14 @@ impl Store {
     pub fn resume_lifecycle(&self) {
         let mut state = self.background.lifecycle.lock();
         state.worker.paused = None;
-        state.guard = Some(ClockGuard::trusting(self.clock.now()));
+        self.guarded_clock.trust();
+    }
+
+    /// Returns a limit for removals by age. After a jump of the clock ahead by more than a day, ages are those that data should
+    /// have, until the clock is back or [`Self::resume_lifecycle`] is called.
+    #[must_use]
+    pub fn age_limit(&self, age_max: Duration) -> AgeLimit {
+        AgeLimit { age_max, clock: Arc::clone(&self.guarded_clock) as _ }
     }
 
     /// Returns the bucket that has a rule.

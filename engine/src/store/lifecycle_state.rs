@@ -1,6 +1,5 @@
 //! The state of lifecycle rules in memory: counts, status and pause.
 
-use crate::store::clock_guard::ClockGuard;
 use crate::types::lifecycle::{DayLength, RuleId};
 use crate::types::lifecycle_status::{LifecycleStatus, RuleCounts, RuleStatus};
 use std::collections::{HashMap, HashSet};
@@ -13,7 +12,6 @@ pub(crate) struct LifecycleState {
     pub(crate) rules: HashMap<RuleId, RuleStatus>,
     /// Rules whose counts have changed since they were saved.
     pub(crate) unsaved: HashSet<RuleId>,
-    pub(crate) guard: Option<ClockGuard>,
 }
 
 /// Lifecycle in memory.

@@ -13,7 +13,6 @@ pub(crate) mod activity;
 pub(crate) mod background;
 mod background_work;
 pub(crate) mod bucket_catalog;
-pub(crate) mod clock_guard;
 pub(crate) mod compact;
 pub(crate) mod compaction;
 pub(crate) mod compaction_status;
@@ -21,6 +20,7 @@ pub(crate) mod control;
 mod create;
 pub(crate) mod data_folder;
 pub(crate) mod discard_logs;
+pub(crate) mod guarded_clock;
 pub(crate) mod health;
 pub(crate) mod hold;
 pub(crate) mod hold_copy;
@@ -44,7 +44,6 @@ mod warm_up;
 
 use crate::commit::committer;
 use crate::counters::AllExecutorCounters;
-use crate::device::block_cache::BlockCache;
 use crate::device::bus_error::explain_bus_errors;
 use crate::device::disk_space::DiskSpace;
 use crate::device::files::Files;
@@ -67,6 +66,7 @@ use crate::store::bucket_catalog::{BucketCatalog, CatalogCommand};
 use crate::store::compaction_status::Compactions;
 use crate::store::control::Control;
 use crate::store::data_folder::{lock, refuse_network_file_system};
+use crate::store::guarded_clock::GuardedClock;
 use crate::store::hold_status::Holds;
 use crate::store::lifecycle_state::Lifecycle;
 use crate::store::options::{CommitMode, StoreOptions};
@@ -131,6 +131,8 @@ pub struct Store {
     pub(crate) faults: Faults,
     pub(crate) disk: Arc<DiskSpace>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// For removals by age.
+    pub(crate) guarded_clock: Arc<GuardedClock>,
     pub(crate) fault_reports: Arc<FaultReports>,
     pub(crate) executor_counters: AllExecutorCounters,
     pub(crate) payloads: Payloads,
@@ -190,22 +192,20 @@ impl Store {
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
         let executor_counters = AllExecutorCounters::default();
         let activities = Arc::default();
-        let low_percent = options.low_space_percent;
         let store = Arc::new(Self {
             store: superblock.store,
             signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
             slices,
             faults,
-            disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes, low_percent)),
+            disk: Arc::new(DiskSpace::new(
+                data_dir.clone(),
+                options.reserve_bytes,
+                options.low_space_percent,
+            )),
             clock: Arc::clone(&options.clock),
+            guarded_clock: Arc::new(GuardedClock::new(&options.clock, catalog.lifecycle_trusted_time())),
             fault_reports,
-            payloads: Payloads {
-                cache: BlockCache::new(options.cache_bytes),
-                buffers: options.buffers,
-                wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
-                encryption_at_rest: options.encryption_at_rest,
-                etags: options.etags,
-            },
+            payloads: Payloads::new(&options, wrapping_key.doing("deriving the keys of", data_dir)?),
             background: BackgroundWork {
                 on_demand: Pace::new(&activities),
                 activities,

@@ -3,7 +3,7 @@
 use crate::device::block_cache::BlockCache;
 use crate::format::seal::WrappingKey;
 use crate::limits::BufferLimits;
-use crate::store::options::EtagKind;
+use crate::store::options::{EtagKind, StoreOptions};
 
 /// What all readers and writers of payloads share.
 pub(crate) struct Payloads {
@@ -13,4 +13,16 @@ pub(crate) struct Payloads {
     /// Whether new payloads are sealed.
     pub(crate) encryption_at_rest: bool,
     pub(crate) etags: EtagKind,
+}
+
+impl Payloads {
+    pub(crate) fn new(options: &StoreOptions, wrapping_key: WrappingKey) -> Self {
+        Self {
+            cache: BlockCache::new(options.cache_bytes),
+            buffers: options.buffers,
+            wrapping_key,
+            encryption_at_rest: options.encryption_at_rest,
+            etags: options.etags,
+        }
+    }
 }

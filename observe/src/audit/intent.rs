@@ -81,7 +81,7 @@ pub(super) fn complete_leftovers(
     store: &AuditStore,
     ids: &mut AuditIds,
     now: Timestamp,
-    retention: Retention,
+    retention: &Retention,
 ) -> Result<(), StoreFailure> {
     loop {
         let left = store.intents(BATCH_RECORDS_MAX)?;

@@ -15,7 +15,7 @@ use super::store::{AuditStore, Retention, SCHEMA};
 use super::threads::{Shared, Writer};
 use crate::metrics;
 use cairn_lmdb::Environment;
-use cairn_model::{Clock, client_network};
+use cairn_model::{AgeLimit, Clock, client_network};
 use cairn_tables::{ReaderThread, StoreFailure, StoreOpenError, WriterThread};
 use futures_channel::oneshot;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Options for opening the trail.
 pub struct AuditOptions {
@@ -31,8 +31,8 @@ pub struct AuditOptions {
     pub folder: PathBuf,
     /// The id of the store that the trail belongs to.
     pub store: [u8; 16],
-    /// How long events are kept.
-    pub age_max: Duration,
+    /// The age up to which events are kept.
+    pub age: AgeLimit,
     /// How many events of each kind are kept.
     pub records_max: u64,
     /// Which requests for objects are recorded in addition.
@@ -97,13 +97,13 @@ impl AuditLog {
     /// # Errors
     /// [`StoreOpenError`], whose message says what the operator can do. An existing trail is not changed.
     pub fn open(options: AuditOptions) -> Result<Arc<Self>, StoreOpenError> {
-        let AuditOptions { folder, store: store_id, age_max, records_max, data_events, clock } = options;
+        let AuditOptions { folder, store: store_id, age, records_max, data_events, clock } = options;
         let store = AuditStore::open(&folder, store_id)?;
         let mut ids = AuditIds::after(store.load()?);
-        let retention = Retention { age_max, records_max };
+        let retention = Retention { age, records_max };
         let damaged =
             |failure: StoreFailure| StoreOpenError::damaged(&SCHEMA, &folder, failure.message(&SCHEMA));
-        intent::complete_leftovers(&store, &mut ids, clock.now(), retention).map_err(damaged)?;
+        intent::complete_leftovers(&store, &mut ids, clock.now(), &retention).map_err(damaged)?;
         let shared = Arc::new(Shared::new(store, retention, clock));
         let now = Instant::now();
         let io = |error| StoreOpenError::io(&SCHEMA, &folder, error);

@@ -30,12 +30,11 @@ use super::limits::{EXTRA_REMOVALS_MAX, HEADROOM, MAP_BYTES, PAGE_RECORDS_READ_M
 use super::query::{AuditPage, AuditQuery};
 use super::record::{AuditEvent, AuditRecord};
 use cairn_lmdb::{Error, ReadTxn, Record, ReverseScan, Table, WriteTxn};
-use cairn_model::Timestamp;
+use cairn_model::{AgeLimit, Timestamp};
 use cairn_tables::{Space, StoreFailure, StoreOpenError, StoreSchema, TableStore};
 use std::io;
 use std::iter::Peekable;
 use std::path::Path;
-use std::time::Duration;
 
 /// The audit trail.
 pub(super) static SCHEMA: StoreSchema = StoreSchema {
@@ -57,10 +56,10 @@ const BEFORE_ALL: &[u8] = &[0];
 const AFTER_ALL: &[u8] = &[0xFF; 16];
 
 /// Which events are kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Retention {
     /// Older events are removed.
-    pub(crate) age_max: Duration,
+    pub(crate) age: AgeLimit,
     /// The oldest events of a kind are removed if the kind has more.
     pub(crate) records_max: u64,
 }
@@ -140,7 +139,7 @@ impl AuditStore {
         ids: &mut AuditIds,
         entries: &[Entry<'_>],
         now: Timestamp,
-        retention: Retention,
+        retention: &Retention,
     ) -> Result<Vec<AuditId>, StoreFailure> {
         self.tables.write(Space::Change, |txn| self.write(txn, ids, entries, now, retention))
     }
@@ -151,7 +150,7 @@ impl AuditStore {
         ids: &mut AuditIds,
         entries: &[Entry<'_>],
         now: Timestamp,
-        retention: Retention,
+        retention: &Retention,
     ) -> Result<Vec<AuditId>, Error> {
         let mut body = Vec::new();
         let mut made = Vec::with_capacity(entries.len());
@@ -176,19 +175,12 @@ impl AuditStore {
             txn.insert(table, &id.0, version, &body, &[])?;
             made.push(id);
         }
-        self.remove_old(txn, entries.len(), now, retention)?;
+        self.remove_old(txn, entries.len(), retention)?;
         Ok(made)
     }
 
-    fn remove_old(
-        &self,
-        txn: &mut WriteTxn<'_>,
-        added: usize,
-        now: Timestamp,
-        retention: Retention,
-    ) -> Result<(), Error> {
-        let age_max = u64::try_from(retention.age_max.as_millis()).unwrap_or(u64::MAX);
-        let oldest_kept = Timestamp(now.0.saturating_sub(age_max));
+    fn remove_old(&self, txn: &mut WriteTxn<'_>, added: usize, retention: &Retention) -> Result<(), Error> {
+        let oldest_kept = retention.age.oldest_kept();
         let mut removals = added + EXTRA_REMOVALS_MAX;
         for table in self.events {
             let mut count = txn.count(table)?;

@@ -158,6 +158,6 @@ impl Writer {
 
     fn write(&mut self, entries: &[Entry<'_>]) -> Result<Vec<AuditId>, StoreFailure> {
         let Shared { store, retention, clock, .. } = &*self.shared;
-        store.append(&mut self.ids, entries, clock.now(), *retention)
+        store.append(&mut self.ids, entries, clock.now(), retention)
     }
 }

@@ -163,7 +163,7 @@ mod tests {
     use crate::xml::reader::{Element, parse};
     use crate::xml::writer::XmlWriter;
     use cairn_http1::{HeadLimits, HeadParser};
-    use cairn_model::SystemClock;
+    use cairn_model::{AgeLimit, SystemClock};
     use cairn_net::Request;
     use cairn_observe::{AuditLog, AuditOptions, DataEvents};
     use std::cell::Cell;
@@ -179,7 +179,7 @@ mod tests {
         let log = AuditLog::open(AuditOptions {
             folder: folder.to_owned(),
             store: [0; 16],
-            age_max: Duration::from_secs(60),
+            age: AgeLimit { age_max: Duration::from_secs(60), clock: Arc::new(SystemClock) },
             records_max: 10,
             data_events: DataEvents::default(),
             clock: Arc::new(SystemClock),

@@ -8,7 +8,7 @@ use cairn_fixtures::HttpClient;
 use cairn_identity::directory::{Directory, DirectoryOptions, ExecutorCredentials};
 use cairn_identity::policy::Policy;
 use cairn_identity::{CredentialThrottle, RootCredential};
-use cairn_model::{Clock, SystemClock};
+use cairn_model::{AgeLimit, Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
 use cairn_observe::{AuditLog, AuditOptions, DataEvents, RefusedRequests};
 use cairn_s3::{Compatibility, S3Options, S3Service};
@@ -78,7 +78,7 @@ impl Server {
         let audit = AuditLog::open(AuditOptions {
             folder: folder.path().join("audit"),
             store: store.id().0,
-            age_max: Duration::from_secs(86_400),
+            age: AgeLimit { age_max: Duration::from_secs(86_400), clock: Arc::clone(&clock) },
             records_max: 100_000,
             data_events: DataEvents::default(),
             clock: Arc::clone(&clock),

@@ -15,7 +15,7 @@ pub(crate) fn open(settings: &Settings, store: &Store) -> Result<Arc<AuditLog>, 
     let log = AuditLog::open(AuditOptions {
         folder: settings.server.data_dir.join("audit"),
         store: store.id().0,
-        age_max: settings.audit.age_max,
+        age: store.age_limit(settings.audit.age_max),
         records_max: settings.audit.records_max,
         data_events: settings.audit.data_events,
         clock: Arc::new(SystemClock),

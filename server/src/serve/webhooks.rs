@@ -33,7 +33,7 @@ pub(crate) fn open(
         maximum_attempts: configured.maximum_attempts,
         poll_interval: configured.poll_interval,
         concurrency_per_target: configured.concurrency_per_target,
-        retention: settings.events.retention.age_max,
+        age: store.age_limit(settings.events.retention.age_max),
         clock: Arc::new(SystemClock),
     };
     let source: Arc<Store> = Arc::clone(store);

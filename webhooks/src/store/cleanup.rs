@@ -26,7 +26,7 @@ pub(super) enum Step {
 
 /// Removes one batch of obsolete records.
 pub(super) fn step(shared: &Shared, now: Timestamp, retention: Retention) -> Result<Step, Error> {
-    if let Some((webhook, until, reason)) = to_drop(shared, now) {
+    if let Some((webhook, until, reason)) = to_drop(shared) {
         drop_oldest(shared, webhook, until, reason, now)?;
         if let Some(observer) = shared.observer() {
             observer.changed(webhook);
@@ -39,7 +39,7 @@ pub(super) fn step(shared: &Shared, now: Timestamp, retention: Retention) -> Res
         return Ok(Step::Removed);
     }
     match retention {
-        Retention::Due => remove_old(shared, shared.oldest_kept(now)),
+        Retention::Due => remove_old(shared, shared.age.oldest_kept()),
         Retention::NotDue => Ok(Step::Idle),
     }
 }
@@ -54,8 +54,8 @@ pub(super) enum Retention {
 }
 
 /// Returns a webhook with deliveries that are to be dropped: those queued until then, and why.
-fn to_drop(shared: &Shared, now: Timestamp) -> Option<(WebhookId, Timestamp, &'static str)> {
-    let oldest_kept = shared.oldest_kept(now);
+fn to_drop(shared: &Shared) -> Option<(WebhookId, Timestamp, &'static str)> {
+    let oldest_kept = shared.age.oldest_kept();
     let state = shared.state();
     state.webhooks.iter().find_map(|(id, webhook)| {
         let (oldest, until) = (webhook.oldest_pending?, webhook.health.dropped_until);

@@ -8,11 +8,10 @@ use super::webhook_record::{Health, WebhookRecord};
 use crate::id::WebhookId;
 use cairn_engine::Tick;
 use cairn_lmdb::Error;
-use cairn_model::{Clock, Counter, Timestamp};
+use cairn_model::{AgeLimit, Clock, Counter, Timestamp};
 use cairn_tables::{Space, StoreFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
 
 /// A webhook as it is on disk.
 #[derive(Clone, Debug)]
@@ -61,8 +60,8 @@ pub(crate) struct Shared {
     state: RwLock<State>,
     pub(super) sealing: SecretKey,
     pub(crate) clock: Arc<dyn Clock>,
-    /// How long log entries are kept. Older waiting deliveries are dropped: their events are gone.
-    pub(super) retention: Duration,
+    /// The age up to which log entries are kept. Older waiting deliveries are dropped: their events are gone.
+    pub(super) age: AgeLimit,
     pub(crate) counters: ResultCounters,
     observer: OnceLock<Arc<dyn Observer>>,
 }
@@ -74,7 +73,7 @@ impl Shared {
         state: State,
         sealing: SecretKey,
         clock: Arc<dyn Clock>,
-        retention: Duration,
+        age: AgeLimit,
     ) -> Self {
         Self {
             store,
@@ -82,7 +81,7 @@ impl Shared {
             state: RwLock::new(state),
             sealing,
             clock,
-            retention,
+            age,
             counters: ResultCounters::default(),
             observer: OnceLock::new(),
         }
@@ -127,11 +126,5 @@ impl Shared {
             observer.failed();
         }
         attempted
-    }
-
-    /// Returns the time before which log entries are removed.
-    pub(super) fn oldest_kept(&self, now: Timestamp) -> Timestamp {
-        let kept = u64::try_from(self.retention.as_millis()).unwrap_or(u64::MAX);
-        Timestamp(now.0.saturating_sub(kept))
     }
 }

@@ -15,7 +15,7 @@ use super::state::Shared;
 use crate::error::WebhookError;
 use crate::limits::RETENTION_CHECK_INTERVAL;
 use crate::schema::SCHEMA;
-use cairn_model::Clock;
+use cairn_model::{AgeLimit, Clock};
 use cairn_tables::{Space, StoreFailure, StoreOpenError, WriterThread};
 use futures_channel::oneshot;
 use std::path::Path;
@@ -42,12 +42,12 @@ impl Writer {
         store: [u8; 16],
         master_key: &[u8],
         clock: Arc<dyn Clock>,
-        retention: Duration,
+        age: AgeLimit,
     ) -> Result<Self, StoreOpenError> {
         let sealing = SecretKey::derive(master_key, store);
         let opened = WebhookStore::open(folder, store)?;
         let state = opened.load(&sealing)?;
-        let shared = Arc::new(Shared::new(opened, store, state, sealing, clock, retention));
+        let shared = Arc::new(Shared::new(opened, store, state, sealing, clock, age));
         Ok(Self { shared, queue: Arc::default() })
     }
 
@@ -191,7 +191,7 @@ fn write_batch(
 mod tests {
     use super::*;
     use crate::id::WebhookId;
-    use cairn_model::SystemClock;
+    use cairn_model::{AgeLimit, Clock, SystemClock};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[derive(Default)]
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn delivery_ends_with_a_failure_of_the_device() {
         let folder = cairn_tables::testing::unmade_store();
-        let clock = Arc::new(SystemClock);
-        let writer =
-            Writer::open(folder.path(), [7; 16], b"key", clock, Duration::from_secs(60)).expect("opens");
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let age = AgeLimit { age_max: Duration::from_secs(60), clock: clock.clone() };
+        let writer = Writer::open(folder.path(), [7; 16], b"key", clock, age).expect("opens");
         let observer = Arc::<Failed>::default();
         writer.shared.observe(Arc::clone(&observer) as Arc<_>);
         let fail = |error| writer.shared.attempt::<()>(Space::Change, || Err(error)).expect_err("fails");

@@ -4,7 +4,7 @@ use cairn_engine::{
     EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick,
 };
 use cairn_fixtures::ManualClock;
-use cairn_model::{Clock, Timestamp, VersionName};
+use cairn_model::{AgeLimit, Clock, Timestamp, VersionName};
 use cairn_webhooks::client::{Attempt, Delivery, Failure, FailureKind, Probe, Sender};
 use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{
@@ -253,7 +253,7 @@ pub(crate) fn open(
         maximum_attempts: 6,
         poll_interval: Duration::from_millis(50),
         concurrency_per_target: 8,
-        retention: Duration::from_secs(30 * 86_400),
+        age: AgeLimit { age_max: Duration::from_secs(30 * 86_400), clock: Arc::clone(clock) as _ },
     };
     Webhooks::open_with_client(options, Arc::clone(events) as Arc<_>, Arc::clone(client) as Arc<_>).unwrap()
 }
