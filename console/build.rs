@@ -1,4 +1,4 @@
-//! Compresses the files of the console and makes a table of them. Browsers need no comments, indentation and most ends of lines.
+//! Compresses the files of the console, without what browsers do not need, and makes a table of them.
 //!
 //! The program and the modules of the first view become one file. All other files stay as they are.
 //!
@@ -24,6 +24,8 @@ const VERSION_PLACEHOLDER: &str = "{version}";
 /// The program. It imports what the first view needs.
 const PROGRAM: &str = "main.js";
 
+#[path = "src/bare.rs"]
+mod bare;
 #[path = "src/bundle.rs"]
 mod bundle;
 #[path = "src/content_type.rs"]
@@ -54,32 +56,6 @@ fn brotli(bytes: &[u8]) -> Vec<u8> {
     compressed
 }
 
-/// After these, the end of a line means nothing, in a script and in a style sheet.
-const JOINED: [char; 5] = ['(', '[', '{', ',', ';'];
-
-/// Returns a script or a style sheet without comments, indentation, and the ends of lines and the commas that mean
-/// nothing. Only comments that begin a line are found, so none in a string; a test makes sure that no text has several
-/// lines. Lines that may end with a comment stay as they are.
-fn bare(text: &str) -> String {
-    let mut made = String::with_capacity(text.len());
-    let mut is_inside = false;
-    for line in text.lines() {
-        let start = line.trim_start();
-        is_inside |= start.starts_with("/*");
-        if !is_inside && !start.starts_with("//") {
-            if made.ends_with(',') && start.starts_with([')', ']', '}']) {
-                made.pop();
-            }
-            made.push_str(start);
-            if !start.ends_with(JOINED) || start.contains(" //") {
-                made.push('\n');
-            }
-        }
-        is_inside &= !line.contains("*/");
-    }
-    made
-}
-
 /// Returns the page. It names the modules that a browser should load at once: all of them are in the program.
 fn page(text: &str, version: &str) -> String {
     let lines = text.lines().filter(|line| !line.contains("rel=\"modulepreload\""));
@@ -105,11 +81,11 @@ fn main() {
             continue;
         }
         let text = if name == PROGRAM {
-            bare(&bundle.text())
+            bare::script(&bundle.text())
         } else if name.ends_with(".js") {
-            bare(&bundle.around(&name, &read(&name)))
+            bare::script(&bundle.around(&name, &read(&name)))
         } else if name.ends_with(".css") {
-            bare(&read(&name))
+            bare::style(&read(&name))
         } else {
             read(&name)
         };

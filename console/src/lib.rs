@@ -6,6 +6,8 @@
 
 // Used when the program is built.
 #[cfg(test)]
+mod bare;
+#[cfg(test)]
 mod bundle;
 mod content_type;
 mod files;
