@@ -164,6 +164,9 @@ mod tests {
 
     /// Largest size of all files together, compressed, in bytes: the console must be quick on a slow line.
     const BYTES_MAX: usize = 200_000;
+    /// Largest size of the files that every first view loads, with Brotli, in bytes. Answers of the server and headers add
+    /// 6 to 7 kB in the overview.
+    const FIRST_VIEW_BYTES_MAX: usize = 33_000;
 
     #[test]
     fn files_are_found_in_the_folder_of_this_version_only() {
@@ -197,6 +200,15 @@ mod tests {
     fn all_files_together_are_small() {
         let total: usize = FILES.iter().filter_map(|file| file.gzip).map(<[u8]>::len).sum();
         assert!(total < BYTES_MAX, "{total} bytes");
+    }
+
+    #[test]
+    fn the_files_of_a_first_view_are_small() {
+        let files = ["index.html", "icon.svg", "style.css", "main.js"];
+        let found = FILES.iter().filter(|file| files.contains(&&*file.path));
+        let sizes: Vec<_> = found.filter_map(|file| file.brotli).map(<[u8]>::len).collect();
+        assert_eq!(sizes.len(), files.len());
+        assert!(sizes.iter().sum::<usize>() < FIRST_VIEW_BYTES_MAX, "{sizes:?}");
     }
 
     #[test]

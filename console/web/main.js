@@ -8,7 +8,7 @@ import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, resto
 import { arrive, draw, drawWith, mayLeave, place, setPlace, showKeptPlace } from "./lib/navigation.js";
 import { isMember, returnToPlace, session, setSession } from "./lib/session.js";
 import { t } from "./lib/text.js";
-import { ask, errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
+import { errorBox, field, noticeError, notices, problems, SKELETON_AFTER, skeleton, succeeded } from "./lib/ui.js";
 import { show as showOverview } from "./views/overview.js";
 
 const VIEWS = new Set([
@@ -196,7 +196,7 @@ const interrupted = [];
 function signInAgain() {
   if (!session) return new Promise((resolve) => interrupted.push(resolve));
   signingIn ??= (async () => {
-    const provider = await readProvider();
+    const [{ ask }, provider] = await Promise.all([import("./lib/dialogs.js"), readProvider()]);
     // A person may have signed in in another tab.
     let isBack = false;
     const look = async () => {

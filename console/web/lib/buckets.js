@@ -1,26 +1,14 @@
-// The name of a bucket, and deletion of a bucket and of what it holds.
+// Deletion of a bucket and of what it holds.
 
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
+import { confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { describe } from "./errors.js";
 import { count, plural, t } from "./text.js";
-import { confirmed, notice } from "./ui.js";
+import { notice } from "./ui.js";
 
 const AT_ONCE = 6;
 const PAGE = 1000;
-
-// Makes the field for the name of a new bucket.
-export function bucketNameInput() {
-  return h("input", {
-    name: "bucket",
-    type: "text",
-    required: true,
-    minlength: 3,
-    maxlength: 63,
-    autocomplete: "off",
-    spellcheck: "false",
-  });
-}
 
 // Deletes entries of a list, a few at a time. Returns the errors. An entry that no longer exists is not an error.
 async function removeEach(entries, pathOf, removed) {

@@ -1,10 +1,10 @@
 // Names that exist already: which they are, names that are free, and the one question about all of them.
 
 import { api, bucketPath } from "./api.js";
+import { ask } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { objectPages } from "./listing.js";
 import { plural, t } from "./text.js";
-import { ask } from "./ui.js";
 
 const AT_ONCE = 6;
 // So many keys are looked up one by one. For more, their folders are listed.

@@ -1,11 +1,12 @@
 // The CORS rules of a bucket: a table, and a form for each rule.
 
 import { api, bucketPath } from "./api.js";
+import { ask, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { draw } from "./navigation.js";
 import { mayStore } from "./session.js";
 import { t } from "./text.js";
-import { acting, actionsColumn, ask, button, confirmed, emptyBox, field, quoted, table } from "./ui.js";
+import { acting, actionsColumn, button, emptyBox, field, quoted, table } from "./ui.js";
 
 const METHODS = ["GET", "HEAD", "PUT", "POST", "DELETE"];
 // A longer configuration would not fit on the screen.

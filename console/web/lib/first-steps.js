@@ -1,7 +1,7 @@
 // The first steps in an empty store: a bucket, a key, the first object. Each puts a stone on the pile.
 
 import { api, bucketPath } from "./api.js";
-import { bucketNameInput } from "./buckets.js";
+import { bucketNameInput } from "./bucket-name.js";
 import { h, svg } from "./dom.js";
 import { icon } from "./icons.js";
 import { draw, place } from "./navigation.js";

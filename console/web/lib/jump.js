@@ -1,11 +1,12 @@
 // Search or jump: a dialog that leads to views and buckets by a part of their names; and the list of keys.
 
 import { api } from "./api.js";
+import { tell } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { icon, stoneOf } from "./icons.js";
 import { place } from "./navigation.js";
 import { t } from "./text.js";
-import { table, tell } from "./ui.js";
+import { table } from "./ui.js";
 
 const SHOWN_MAX = 8;
 

@@ -1,6 +1,7 @@
 // The life of an object: what happened to it, the latest first, with its versions as stones.
 
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "./api.js";
+import { ask, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { editRetention, isLocked, lockTags, toggleHold } from "./locks.js";
@@ -9,21 +10,7 @@ import { draw, go, place } from "./navigation.js";
 import { contentPath, undelete } from "./objects.js";
 import { isMember, mayStore, mayWrite } from "./session.js";
 import { date, plural, size, t } from "./text.js";
-import {
-  ask,
-  button,
-  card,
-  confirmed,
-  field,
-  link,
-  notice,
-  noticeError,
-  select,
-  shortName,
-  tag,
-  timeCell,
-  withTool,
-} from "./ui.js";
+import { button, card, field, link, notice, noticeError, select, shortName, tag, timeCell, withTool } from "./ui.js";
 
 const KINDS = {
   written: [() => t("Written"), "plus"],

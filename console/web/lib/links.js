@@ -1,6 +1,7 @@
 // Shares and embeds: forms that create them, and the table that lists them.
 
 import { api, bucketPath, encodeKey } from "./api.js";
+import { ask, confirmed, tell } from "./dialogs.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
 import { isMember, mayWrite } from "./session.js";
@@ -8,10 +9,8 @@ import { count, DAY, date, plural, t } from "./text.js";
 import {
   acting,
   actionsColumn,
-  ask,
   banner,
   button,
-  confirmed,
   copyField,
   copyText,
   field,
@@ -20,7 +19,6 @@ import {
   select,
   table,
   tag,
-  tell,
   timeCell,
 } from "./ui.js";
 

@@ -1,12 +1,13 @@
 // Lists of objects: other orders than that of the keys, columns that are shown, and comparison with the present.
 
 import { api, bucketPath } from "./api.js";
+import { ask } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { openMenuBelow } from "./menu.js";
 import { draw } from "./navigation.js";
 import { count, plural, t } from "./text.js";
-import { ask, button, notice, noticeError, SKELETON_AFTER, sizeCell, tag } from "./ui.js";
+import { button, notice, noticeError, SKELETON_AFTER, sizeCell, tag } from "./ui.js";
 
 const HIDDEN_COLUMNS = "cairn-hidden-columns";
 const PAGE = 1000;

@@ -1,10 +1,10 @@
 // Object lock: default retention of a bucket, retention and legal hold of a version.
 
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
+import { ask, confirmed, wrong } from "./dialogs.js";
 import { h } from "./dom.js";
-import { wrong } from "./forms.js";
 import { DAY, date, exactDate, plural, t } from "./text.js";
-import { ask, confirmed, field, quoted, select } from "./ui.js";
+import { field, quoted, select } from "./ui.js";
 
 const GOVERNANCE = "GOVERNANCE";
 const COMPLIANCE = "COMPLIANCE";

@@ -2,12 +2,12 @@
 
 import { api, bucketPath, encodeKey } from "./api.js";
 import { numbered } from "./collisions.js";
+import { ask, wrong } from "./dialogs.js";
 import { h } from "./dom.js";
-import { wrong } from "./forms.js";
 import { objectPages } from "./listing.js";
 import { draw, go } from "./navigation.js";
 import { count, plural, t } from "./text.js";
-import { ask, field, notice, noticeError, select } from "./ui.js";
+import { field, notice, noticeError, select } from "./ui.js";
 
 const AT_ONCE = 4;
 

@@ -2,7 +2,6 @@
 
 import { forgetUnsaved, isUnsaved } from "./forms.js";
 import { t } from "./text.js";
-import { confirmed } from "./ui.js";
 
 /** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
 export function place(view, parts = [], parameters = {}) {
@@ -34,6 +33,7 @@ export async function mayLeave() {
   // Another step back while the question is open changes nothing.
   if (isAsking) return false;
   isAsking = true;
+  const { confirmed } = await import("./dialogs.js");
   const isSure = await confirmed({
     title: t("Leave without saving?"),
     text: t("What you have entered here is lost."),

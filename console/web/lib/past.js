@@ -1,6 +1,7 @@
 // An earlier moment of a bucket: how it is chosen, the banner that says so, and how it is restored.
 
 import { api, bucketPath } from "./api.js";
+import { ask } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon } from "./icons.js";
@@ -9,7 +10,7 @@ import { draw, go } from "./navigation.js";
 import { mayStore } from "./session.js";
 import { count, date, HOUR, plural, size, t } from "./text.js";
 import { timeline } from "./timeline.js";
-import { ask, banner, button, field, notice, noticeError } from "./ui.js";
+import { banner, button, field, notice, noticeError } from "./ui.js";
 
 // A restoration that was interrupted by the server's limits goes on this often.
 const ROUNDS_MAX = 100;

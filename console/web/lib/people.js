@@ -1,11 +1,12 @@
 // Sign-in of people through an OpenID provider: the way there, and back to the place that they were at.
 
 import { ApiError, api } from "./api.js";
+import { confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { describe } from "./errors.js";
 import { keepPlace } from "./session.js";
 import { t } from "./text.js";
-import { button, confirmed, notice, noticeError } from "./ui.js";
+import { button, notice, noticeError } from "./ui.js";
 
 const UNKNOWN = "unknown";
 

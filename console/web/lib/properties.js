@@ -1,9 +1,10 @@
 // What an object has: properties, tags that are changed in place, and headers and metadata that are written anew.
 
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
+import { refuse, wrong } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
-import { guardFields, refuse, wrong } from "./forms.js";
+import { guardFields } from "./forms.js";
 import { icon } from "./icons.js";
 import { draw } from "./navigation.js";
 import { exactSize, plural, t } from "./text.js";

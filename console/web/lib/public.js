@@ -1,25 +1,13 @@
 // Public access: the rules of a bucket, what they make readable, and a table of rules.
 
 import { api, bucketPath } from "./api.js";
+import { ask, confirmed } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { draw, place } from "./navigation.js";
 import { section } from "./sections.js";
 import { mayStore } from "./session.js";
 import { t } from "./text.js";
-import {
-  actionsColumn,
-  ask,
-  button,
-  confirmed,
-  emptyBox,
-  field,
-  link,
-  quoted,
-  table,
-  tableRow,
-  tag,
-  timeCell,
-} from "./ui.js";
+import { actionsColumn, button, emptyBox, field, link, quoted, table, tableRow, tag, timeCell } from "./ui.js";
 
 const SECTION = 100;
 const SAMPLE = 5;

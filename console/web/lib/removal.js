@@ -1,11 +1,12 @@
 // Deletes objects and whole folders, with a way back where versions make it possible.
 
 import { ApiError, api, bucketPath } from "./api.js";
+import { ask } from "./dialogs.js";
 import { h } from "./dom.js";
 import { objectPages } from "./listing.js";
 import { draw } from "./navigation.js";
 import { count, plural, size, t } from "./text.js";
-import { ask, field, notice, noticeError } from "./ui.js";
+import { field, notice, noticeError } from "./ui.js";
 
 // Objects that one request deletes. Their names fit into its body, whatever characters they have.
 const AT_ONCE = 150;

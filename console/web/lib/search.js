@@ -1,12 +1,12 @@
 // Searching a whole bucket: the field, filters as chips, and how both become a request. All of it is in the URL.
 
+import { ask, wrong } from "./dialogs.js";
 import { fill, h } from "./dom.js";
-import { wrong } from "./forms.js";
 import { icon } from "./icons.js";
 import { go } from "./navigation.js";
 import { quotaInput } from "./quota.js";
 import { day, size, t } from "./text.js";
-import { ask, button, field, iconButton, quoted, searchField, select } from "./ui.js";
+import { button, field, iconButton, quoted, searchField, select } from "./ui.js";
 
 const KINDS = () => [
   ["", t("any type")],

@@ -1,9 +1,10 @@
 // The sessions of the console that the user may see: the own ones, and all for a system administrator.
 
 import { api } from "./api.js";
+import { confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { t } from "./text.js";
-import { actionsColumn, button, confirmed, noticeError, table, tag, timeCell } from "./ui.js";
+import { actionsColumn, button, noticeError, table, tag, timeCell } from "./ui.js";
 
 async function end(session, done) {
   const text = session.is_current

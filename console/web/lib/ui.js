@@ -2,7 +2,6 @@
 
 import { fill, h, svg } from "./dom.js";
 import { describe } from "./errors.js";
-import { accept, guardFields, refuse, wrong } from "./forms.js";
 import { icon, stoneOf } from "./icons.js";
 import { currentLanguage, date, exactDate, exactSize, size, t, when } from "./text.js";
 
@@ -283,7 +282,6 @@ export function facts(entries) {
 }
 
 let fields = 0;
-let dialogs = 0;
 
 /** A labelled input. `input` gets an id. */
 export function field(label, input, hint) {
@@ -301,91 +299,6 @@ export function select(options, value) {
     null,
     options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)),
   );
-}
-
-/**
- * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. Returns a
- * promise of what `submit` returned, or `undefined` if the dialog was cancelled. `isNote`: there is nothing to cancel.
- */
-export function ask({ title, content, action, danger = false, isNote = false, submit }) {
-  const before = document.activeElement;
-  dialogs += 1;
-  const id = `dialog-${dialogs}`;
-  return new Promise((resolve) => {
-    const problem = h("div", { "aria-live": "assertive" });
-    const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
-    const cancel = !isNote && button(t("Cancel"), () => dialog.close());
-    let result;
-    const form = h(
-      "form",
-      {
-        method: "dialog",
-        onsubmit: async (event) => {
-          event.preventDefault();
-          main.disabled = true;
-          accept(form);
-          fill(problem);
-          try {
-            // An answer without a body is a success, too.
-            result = (await submit(form)) ?? true;
-            dialog.close();
-          } catch (error) {
-            refuse(form, problem, error);
-          } finally {
-            main.disabled = false;
-            // A disabled button has lost the focus.
-            if (dialog.open && !dialog.contains(document.activeElement)) main.focus();
-          }
-        },
-      },
-      h("h2", { id }, title),
-      content,
-      problem,
-      h("div", { class: "actions" }, cancel, main),
-    );
-    const dialog = h(
-      "dialog",
-      {
-        "aria-labelledby": id,
-        class: isNote && "note",
-        onclose: () => {
-          dialog.remove();
-          (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
-          resolve(result);
-        },
-      },
-      form,
-    );
-    document.body.append(dialog);
-    dialog.showModal();
-    if (!isNote && !danger) guardFields(form);
-    (form.querySelector("input:not([readonly]), select, textarea") ?? main).focus();
-  });
-}
-
-/** Shows something in a dialog until the user has seen it. */
-export function tell(title, content) {
-  return ask({ title, content, action: t("Done"), isNote: true, submit: async () => true });
-}
-
-/**
- * Asks for a confirmation. With `name`, that name must be typed. `task` is done before the dialog closes, so that a
- * refusal is shown in it; `shown` is what tells how far the task is.
- */
-export function confirmed({ title, text, action, name, task, shown }) {
-  const input = name && h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
-  const content = [text && h("p", null, text), name && field(t("Type {name} to confirm", { name }), input), shown];
-  return ask({
-    title,
-    content,
-    action,
-    danger: true,
-    submit: async () => {
-      if (name && input.value !== name) throw wrong(input, t("The name does not match."));
-      await task?.();
-      return true;
-    },
-  });
 }
 
 /** Copies a text, also where the clipboard needs a secure context. */

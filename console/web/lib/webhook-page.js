@@ -1,6 +1,7 @@
 // The page of a webhook: what was lost, one row for each event with its attempts, and what can be done.
 
 import { api } from "./api.js";
+import { confirmed, tell } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
 import { icon, mark } from "./icons.js";
@@ -16,14 +17,12 @@ import {
   banner,
   button,
   commands,
-  confirmed,
   emptyBox,
   iconButton,
   link,
   notice,
   table,
   tag,
-  tell,
   timeCell,
   viewHead,
 } from "./ui.js";

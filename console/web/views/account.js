@@ -1,6 +1,7 @@
 // One service account: credentials, policies, and whether it may do something.
 
 import { api } from "../lib/api.js";
+import { ask, confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place } from "../lib/navigation.js";
@@ -11,10 +12,8 @@ import { t } from "../lib/text.js";
 import {
   acting,
   actionsColumn,
-  ask,
   button,
   commands,
-  confirmed,
   emptyBox,
   facts,
   field,

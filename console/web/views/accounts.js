@@ -1,13 +1,14 @@
 // Service accounts.
 
 import { api } from "../lib/api.js";
+import { ask } from "../lib/dialogs.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { go, place, setCount } from "../lib/navigation.js";
 import { secretDialog } from "../lib/secrets.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import { ask, button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
 
 async function create() {
   const name = h("input", { name: "name", type: "text", required: true, maxlength: 128, autocomplete: "off" });

@@ -1,18 +1,17 @@
 // Backups: the hold that keeps the store still while it is copied, the outcome of the last one, and the commands.
 
 import { api, withQuery } from "../lib/api.js";
+import { ask, confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { mayStore } from "../lib/session.js";
 import { size, t } from "../lib/text.js";
 import {
-  ask,
   banner,
   button,
   card,
   commandBlock,
   commands,
-  confirmed,
   facts,
   field,
   loadInto,

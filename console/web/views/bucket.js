@@ -1,6 +1,7 @@
 // The objects of a bucket, now or at an earlier moment: folders, selection, upload, deletion with undo, restoration.
 
 import { api, bucketPath } from "../lib/api.js";
+import { ask } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { downloadAll, saveArchives, ZIP_IN_MEMORY_MAX } from "../lib/downloads.js";
 import { chosen, dropped, takeDrops } from "../lib/files.js";
@@ -32,7 +33,6 @@ import { mayAdminister, mayStore } from "../lib/session.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
 import { onLongPress } from "../lib/touch.js";
 import {
-  ask,
   bar,
   button,
   commands,

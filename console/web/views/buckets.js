@@ -1,7 +1,9 @@
 // Buckets: list, creation, deletion.
 
 import { api, bucketPath } from "../lib/api.js";
-import { bucketNameInput, removeBucket } from "../lib/buckets.js";
+import { bucketNameInput } from "../lib/bucket-name.js";
+import { removeBucket } from "../lib/buckets.js";
+import { ask } from "../lib/dialogs.js";
 import { debounce, h } from "../lib/dom.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place, setCount } from "../lib/navigation.js";
@@ -10,7 +12,6 @@ import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
   actionsColumn,
-  ask,
   bar,
   button,
   commands,

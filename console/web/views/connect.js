@@ -3,9 +3,10 @@
 import { api, REGION } from "../lib/api.js";
 import { createApplication, rightsChoices, settingsOf } from "../lib/application.js";
 import { CLIENTS } from "../lib/clients.js";
+import { confirmed, refuse, wrong } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { keptText } from "../lib/first-steps.js";
-import { guardFields, refuse, wrong } from "../lib/forms.js";
+import { guardFields } from "../lib/forms.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { go, place } from "../lib/navigation.js";
 import { quotaInput } from "../lib/quota.js";
@@ -15,7 +16,6 @@ import {
   button,
   card,
   commands,
-  confirmed,
   copyField,
   copyText,
   field,

@@ -1,6 +1,7 @@
 // What was deleted in a bucket and can come back: one row for each act, with its objects.
 
 import { api, bucketPath } from "../lib/api.js";
+import { confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
 import { icon, mark } from "../lib/icons.js";
@@ -15,7 +16,6 @@ import {
   bar,
   button,
   commands,
-  confirmed,
   emptyBox,
   errorBox,
   loadInto,

@@ -1,6 +1,7 @@
 // Lifecycle rules of a bucket: what they remove, and what they would remove now.
 
 import { api, bucketPath } from "../lib/api.js";
+import { ask, confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { describe } from "../lib/errors.js";
 import { bucketHead } from "../lib/heads.js";
@@ -10,10 +11,8 @@ import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
 import {
   actionsColumn,
-  ask,
   button,
   commands,
-  confirmed,
   emptyBox,
   field,
   noticeError,

@@ -2,6 +2,7 @@
 
 import { api, bucketPath, encodeKey, encodeSegment } from "../lib/api.js";
 import { comparisonCard } from "../lib/compare.js";
+import { confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { icon, kindOf, stoneOf } from "../lib/icons.js";
 import { lifeCard, namesOf, restoreVersion, versionsOf } from "../lib/life.js";
@@ -19,7 +20,6 @@ import {
   banner,
   button,
   commands,
-  confirmed,
   errorBox,
   facts,
   link,

@@ -1,13 +1,14 @@
 // Policies: what each says, and who has it.
 
 import { api } from "../lib/api.js";
+import { confirmed } from "../lib/dialogs.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { draw, place } from "../lib/navigation.js";
 import { formOf, sentence } from "../lib/policy-words.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import { actionsColumn, button, commands, confirmed, emptyBox, link, loadInto, table, viewHead } from "../lib/ui.js";
+import { actionsColumn, button, commands, emptyBox, link, loadInto, table, viewHead } from "../lib/ui.js";
 
 const SHOWN_MAX = 5;
 // Accounts and groups that a question names.

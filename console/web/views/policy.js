@@ -2,27 +2,15 @@
 
 import { api } from "../lib/api.js";
 import { rightsChoices, templateStatements } from "../lib/application.js";
+import { ask, refuse, wrong } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
-import { guard, refuse, wrong } from "../lib/forms.js";
+import { guard } from "../lib/forms.js";
 import { icon } from "../lib/icons.js";
 import { go, place } from "../lib/navigation.js";
 import { actionNames, changes, formOf, PREFIX, sentence, statementOf } from "../lib/policy-words.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import {
-  ask,
-  button,
-  card,
-  commands,
-  field,
-  iconButton,
-  link,
-  notice,
-  quoted,
-  select,
-  tag,
-  viewHead,
-} from "../lib/ui.js";
+import { button, card, commands, field, iconButton, link, notice, quoted, select, tag, viewHead } from "../lib/ui.js";
 
 const MEMBERS = new Set(["effect", "actions", "resources", "only_if_absent", "source_ip"]);
 

@@ -3,6 +3,7 @@
 import { api, bucketPath } from "../lib/api.js";
 import { removeBucket } from "../lib/buckets.js";
 import { corsCommands, corsSection } from "../lib/cors.js";
+import { ask, confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
@@ -10,7 +11,7 @@ import { draw, go } from "../lib/navigation.js";
 import { quotaInput } from "../lib/quota.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, facts, field, noticeError, quoted, timeCell } from "../lib/ui.js";
+import { button, commands, facts, field, noticeError, quoted, timeCell } from "../lib/ui.js";
 
 async function setQuota(info) {
   const bytes = quotaInput(info.quota.bytes.mode === "limit" ? info.quota.bytes.bytes : null);

@@ -1,13 +1,13 @@
 // Storage: status, inspection, repair, compaction.
 
 import { api } from "../lib/api.js";
+import { confirmed } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { mayStore } from "../lib/session.js";
 import { count, size, t } from "../lib/text.js";
 import {
   button,
   commands,
-  confirmed,
   emptyBox,
   facts,
   loadInto,

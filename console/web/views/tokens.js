@@ -1,6 +1,7 @@
 // Management tokens, and the sessions that people have with them.
 
 import { api } from "../lib/api.js";
+import { ask, confirmed } from "../lib/dialogs.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { draw } from "../lib/navigation.js";
@@ -9,10 +10,8 @@ import { SESSION_COMMANDS, sessionTable } from "../lib/session-table.js";
 import { t } from "../lib/text.js";
 import {
   actionsColumn,
-  ask,
   button,
   commands,
-  confirmed,
   emptyBox,
   field,
   loadInto,

@@ -1,6 +1,7 @@
 // Webhooks: a list with their states, and the page of one.
 
 import { api } from "../lib/api.js";
+import { ask } from "../lib/dialogs.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { menuButton } from "../lib/menu.js";
@@ -10,7 +11,6 @@ import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
 import {
   actionsColumn,
-  ask,
   button,
   commands,
   emptyBox,
