@@ -17,7 +17,7 @@ from harness.page import Page, console_browser, start_with_console
 from harness.server import RUNS, Cairn
 
 PARTS = ("first-view", "keys", "buckets", "upload")
-FIRST_BYTES_MAX = 42_000
+FIRST_BYTES_MAX = 40_000
 PAGE_ROWS = 500
 MIB = 1 << 20
 

@@ -88,12 +88,12 @@ export async function removeBucket(name) {
         }
       : {
           text: t(
-            "The bucket is not empty: {objects} objects, {versions} versions, {markers} delete markers, {uploads} unfinished uploads. All of it is deleted permanently.",
+            "The bucket is not empty. It holds {objects}, {versions}, {markers} and {uploads}. All of it is deleted permanently.",
             {
-              objects: count(contents.objects),
-              versions: count(contents.versions),
-              markers: count(contents.delete_markers),
-              uploads: count(contents.multipart_uploads),
+              objects: plural(contents.objects, "{n} object", "{n} objects"),
+              versions: plural(contents.versions, "{n} version", "{n} versions"),
+              markers: plural(contents.delete_markers, "{n} delete marker", "{n} delete markers"),
+              uploads: plural(contents.multipart_uploads, "{n} unfinished upload", "{n} unfinished uploads"),
             },
           ),
           action: t("Empty and delete"),

@@ -62,7 +62,7 @@ function editRule(bucket, rules, index) {
       ),
       field(t("Request headers"), headers, t("One per line, with at most one * each. Pages may send these.")),
       field(t("Response headers"), exposed, t("One per line, such as ETag. Pages may read these.")),
-      field(t("Browsers remember the answer for seconds"), seconds),
+      field(t("Browsers remember the answer for (seconds)"), seconds),
       field(t("Name of the rule"), id, t("Optional.")),
     ],
     submit: () => api.put(bucketPath(bucket, "cors"), { rules: rules.toSpliced(index, 1, changed()) }),

@@ -126,16 +126,16 @@ export function tell(title, content) {
 
 /**
  * Asks for a confirmation. With `name`, that name must be typed. `task` is done before the dialog closes, so that a
- * refusal is shown in it; `shown` is what tells how far the task is.
+ * refusal is shown in it; `shown` is what tells how far the task is. What takes nothing away is not `danger`.
  */
-export function confirmed({ title, text, action, name, task, shown }) {
+export function confirmed({ title, text, action, name, task, shown, danger = true }) {
   const input = name && h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
   const content = [text && h("p", null, text), name && field(t("Type {name} to confirm", { name }), input), shown];
   return ask({
     title,
     content,
     action,
-    danger: true,
+    danger,
     submit: async () => {
       if (name && input.value !== name) throw wrong(input, t("The name does not match."));
       await task?.();

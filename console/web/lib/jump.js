@@ -132,7 +132,7 @@ export function showKeys() {
     table(
       t("Keys"),
       [
-        { name: t("Key"), cell: ([key]) => h("kbd", null, key) },
+        { name: t("Keys"), cell: ([key]) => h("kbd", null, key) },
         { name: t("What it does"), cell: ([, text]) => text },
       ],
       keys,

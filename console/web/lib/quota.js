@@ -5,6 +5,8 @@ import { t } from "./text.js";
 import { field, select } from "./ui.js";
 
 const UNITS = [
+  ["1", "B"],
+  ["1000", "kB"],
   ["1000000", "MB"],
   ["1000000000", "GB"],
   ["1000000000000", "TB"],
@@ -13,7 +15,7 @@ const UNITS = [
 /** Makes the fields for a number of bytes; `null` is none. Returns `{element, bytes}`. */
 export function quotaInput(present, label = t("Size limit"), hint = t("Empty: no limit.")) {
   // The largest unit in which the limit has no more than three decimal places.
-  const unit = UNITS.findLast(([bytes]) => present >= bytes && Number.isInteger((present / bytes) * 1000)) ?? UNITS[1];
+  const unit = UNITS.findLast(([bytes]) => present >= bytes && Number.isInteger((present / bytes) * 1000)) ?? UNITS[3];
   const number = h("input", {
     name: "bytes",
     type: "number",

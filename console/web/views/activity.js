@@ -183,6 +183,16 @@ export async function show(view, { parameters }) {
         fill(total, isOver ? plural(number, "{n} found", "{n} found") : t("the newest {n}", { n: count(number) })),
     },
   );
+  // On a phone, a list takes the place of the chips.
+  const shown = select(shows(), state.show);
+  shown.className = "on-phones";
+  shown.setAttribute("aria-label", t("Show"));
+  const showOnly = (name) => {
+    state.show = shown.value = name;
+    for (const one of chips.children) one.setAttribute("aria-pressed", String(one.dataset.show === name));
+    changed();
+  };
+  shown.addEventListener("change", () => showOnly(shown.value));
   const drawChips = () =>
     fill(
       chips,
@@ -193,11 +203,7 @@ export async function show(view, { parameters }) {
             type: "button",
             class: "quiet",
             "aria-pressed": String(name === state.show),
-            onclick: () => {
-              state.show = name;
-              for (const one of chips.children) one.setAttribute("aria-pressed", String(one.dataset.show === name));
-              changed();
-            },
+            onclick: () => showOnly(name),
             "data-show": name,
           },
           label,
@@ -222,7 +228,16 @@ export async function show(view, { parameters }) {
       note: t("What happened to objects, settings and rights."),
       actions: [live],
     }),
-    bar(searchField(text), range, principal, knownPeople, bucket, knownBuckets, h("div", { class: "end" }, total)),
+    bar(
+      searchField(text),
+      range,
+      principal,
+      knownPeople,
+      bucket,
+      knownBuckets,
+      shown,
+      h("div", { class: "end" }, total),
+    ),
     own,
     chips,
     chart.element,

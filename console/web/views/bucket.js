@@ -50,6 +50,9 @@ import { decided } from "../lib/upload-choice.js";
 import { showUploads } from "../lib/upload-sheet.js";
 import { add, whenUploaded } from "../lib/uploads.js";
 
+// A name of which a list shows two lines.
+const longName = (key) => key.length > 200 && { class: "clamp", title: key };
+
 const PAGE = 500;
 const SECTION = 100;
 // Browsers ask before they save many files.
@@ -222,7 +225,7 @@ export async function show(view, { parts: [bucket], parameters }) {
           h(
             "span",
             null,
-            link(search ? foundName(row.key, search.q) : nameOf(row) || "∅", hrefOf(row)),
+            link(search ? foundName(row.key, search.q) : nameOf(row) || "∅", hrefOf(row), longName(row.key)),
             tagsOf(row),
             search && h("div", { class: "muted small key" }, row.key.slice(0, row.key.lastIndexOf("/") + 1)),
           ),

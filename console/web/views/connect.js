@@ -114,7 +114,9 @@ function askWhat(view, buckets, wanted, done) {
     );
     fill(
       sentence,
-      t("{name} gets: {rights}. It sees nothing but {where}.", { name: shown, rights: rightsOf()[1], where }),
+      bucket &&
+        name.value.trim() &&
+        t("{name} gets: {rights}. It sees nothing but {where}.", { name: shown, rights: rightsOf()[1], where }),
     );
     const needs = state.client.needs;
     const fits = !needs || needs === state.rights;

@@ -77,6 +77,7 @@ async function enableVersions(bucket) {
     title: t("Versions"),
     text: t("From now on, old versions of objects are kept until they are deleted."),
     action: t("Keep old versions"),
+    danger: false,
     task: () => api.put(bucketPath(bucket, "versioning"), { versioning: "Enabled" }),
   });
   if (isDone) draw();
@@ -192,7 +193,7 @@ async function showDeleted(place, bucket, rules) {
       name: t("Contains"),
       align: "end",
       kind: "quiet",
-      from: "medium",
+      from: "wide",
       cell: (act) => !act.isInner && act.keys.length > 1 && plural(act.keys.length, "{n} object", "{n} objects"),
     },
     { name: t("Size"), align: "end", cell: (act) => sizeCell(act.bytes) },

@@ -60,6 +60,7 @@ export async function show(view) {
         },
         {
           name: t("What it says"),
+          kind: "wide",
           cell: (row) =>
             row.statements
               .slice(0, SHOWN_MAX)

@@ -51,6 +51,7 @@ export async function show(view, { parts: [bucket] }) {
         title: t("Versions"),
         text,
         action: versioning === "Enabled" ? t("Keep old versions") : t("Suspend versions"),
+        danger: versioning !== "Enabled",
       })
     ) {
       await api.put(bucketPath(bucket, "versioning"), { versioning }).then(draw, noticeError);

@@ -427,14 +427,14 @@ def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: s
     page.go("lifecycle", bucket)
     page.click("Create rule")
     page.fill("Prefix", "tmp/")
-    page.fill("Remove objects after days", "30")
+    page.fill("Remove objects after (days)", "30")
     page.click("Preview")
     page.see("Now it would remove 0 objects")
     assert expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"] == []
     page.click("Create rule")
     page.see("objects after 30 days")
     page.click("Change")
-    page.fill("Remove objects after days", "7")
+    page.fill("Remove objects after (days)", "7")
     # An equals sign in a key is written %3D, as on the command line.
     page.fill("Tags", "kind=temporary\na%3Db=c=d\n")
     page.click("Save")
@@ -443,11 +443,11 @@ def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: s
     (rule,) = expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]
     assert rule["tags"] == [{"key": "kind", "value": "temporary"}, {"key": "a=b", "value": "c=d"}]
     page.click("Change")
-    page.fill("Remove objects after days", "8")
+    page.fill("Remove objects after (days)", "8")
     page.click("Save")
     page.see("objects after 8 days")
     page.click("Create rule")
-    page.fill("Abort unfinished uploads after days", "1")
+    page.fill("Abort unfinished uploads after (days)", "1")
     page.click("Preview")
     page.see("Now it would remove 0 objects")
     page.click("Create rule")

@@ -17,8 +17,8 @@ SMALL = """async (finger) => [...document.querySelectorAll("main button, main a[
     .map((element) => [element, element.getBoundingClientRect()])
     .filter(([, box]) => box.width > 1 && box.height < finger - 0.5)
     .map(([element, box]) => `${element.tagName}.${element.className} ${element.textContent.slice(0, 30)} ${Math.round(box.height)}`)"""
-SIDEWAYS = """async () => [...document.querySelectorAll("main *")].filter((element) => element.checkVisibility() && !element.closest(".tabs, .show, pre, textarea, .hidden"))
-    .filter((element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX) && element.scrollWidth > element.clientWidth + 1)
+SIDEWAYS = """async () => [...document.querySelectorAll("main *")].filter((element) => element.checkVisibility() && !element.closest(".tabs, pre, textarea, .hidden"))
+    .filter((element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX) && (element.scrollWidth > element.clientWidth + 1 || element.matches(".table") && element.scrollHeight > element.clientHeight + 1))
     .map((element) => element.className || element.tagName)"""
 
 

@@ -17,7 +17,7 @@ PAGE_ROWS = 500
 # Without the icon of the tab: page, style, program, session, and how people sign in. The overview adds what it shows.
 LOGIN_REQUESTS_MAX = 5
 VIEW_REQUESTS_MAX = 10
-BYTES_MAX = 41_000
+BYTES_MAX = 40_000
 SLOW = {"offline": False, "latency": 300, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
 FAST = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 

@@ -56,7 +56,7 @@ def test_full_bucket_is_deleted_with_what_it_holds(page: Page, console_store: Ca
     s3.request("POST", f"/{bucket}/unfinished?uploads")
     page.go(*([where] if where == "buckets" else [where, bucket]))
     page.click(f"Delete bucket {bucket}" if where == "buckets" else "Delete bucket")
-    page.see("The bucket is not empty: 1 objects, 3 versions, 1 delete markers, 1 unfinished uploads.")
+    page.see("The bucket is not empty. It holds 1 object, 3 versions, 1 delete marker and 1 unfinished upload.")
     page.fill(f"Type {bucket} to confirm", bucket)
     page.click("Empty and delete")
     page.see(f"Bucket {bucket} is deleted.")
