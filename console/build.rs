@@ -1,4 +1,4 @@
-//! Compresses the files of the console, without what browsers do not need, and makes a table of them.
+//! Compresses the files of the console and makes a table of them. It also leaves out what browsers do not need.
 //!
 //! The program and the modules of the first view become one file. All other files stay as they are.
 //!
