@@ -885,7 +885,7 @@ export const words = {
   "Show more": "Mehr zeigen",
   "Show requests": "Anfragen zeigen",
   "Show size": "Größe zeigen",
-  "Show size of {name}": "Größe von {name} zeigen",
+  "Show size of {name}": "Größe zeigen: {name}",
   "Show the damaged objects": "Beschädigte Objekte zeigen",
   "Show the list": "Liste anzeigen",
   "Show the moment before": "Den Moment davor zeigen",

@@ -81,6 +81,27 @@ def test_no_view_is_wider_than_its_window(page: Page, places: list[tuple], width
         page.settled()
 
 
+def test_views_are_accessible_in_german(page: Page, places: list[tuple]):
+    """Axe finds nothing in dark colours either. A name that is read aloud contains the words that are seen."""
+    try:
+        page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
+        page.scheme("dark")
+        page.load("#/overview")
+        page.settled()
+        found = {}
+        for place in places:
+            *parts, last = place
+            page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
+            if violations := page.violations():
+                found[str(place)[:60]] = violations[:3]
+        assert found == {}, "\n".join(f"{place}: {lines}" for place, lines in found.items())
+    finally:
+        page.scheme("light")
+        page.run("async () => { localStorage.removeItem('cairn-language'); }")
+        page.load("#/overview")
+        page.settled()
+
+
 def test_dialogs_are_in_the_middle(page: Page, places: list[tuple]):
     """Those that ask, and those that only tell. The name of an object takes at most three lines of the title."""
     where = "async () => { const { left, right } = document.querySelector('dialog[open]').getBoundingClientRect(); return Math.abs(left + right - document.documentElement.clientWidth); }"
