@@ -6,12 +6,14 @@ use crate::support::{
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, DeleteOptions, Engine, EngineError, EventQuery,
     EventType, FilterForm, ImportOutcome, ImportVersion, ImportedContent, ImportedIdentity, LifecycleChange,
-    LifecycleRule, ListVersions, NewUpload, ObjectLock, Origin, PutPart, Retention, RetentionMode, RuleId,
-    Store, StoreOptions, Tags, Usage, VersionChange, Versioning, WriteCondition, composite_etag, md5_digest,
+    LifecycleOptions, LifecycleRule, ListVersions, NewUpload, ObjectLock, Origin, PutPart, Retention,
+    RetentionMode, RuleId, Store, StoreOptions, Tags, Usage, VersionChange, Versioning, WriteCondition,
+    composite_etag, md5_digest,
 };
 use cairn_model::{Etag, ImportedId, Timestamp, UploadId, VersionId, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 const YEAR_2001: u64 = 1_000_000_000_000;
 
@@ -484,6 +486,38 @@ impl RandomChanges {
             assert_eq!(Some(read.expect("read").1), version.bytes);
         }
     }
+}
+
+/// Regression: versions of the same time had one entry of the due index together, so only one of them was ever removed.
+#[test]
+fn lifecycle_rules_are_about_all_imported_versions_of_the_same_time() {
+    let folder = folder();
+    let options = StoreOptions { slices: Some(1), ..options(folder.path()) };
+    with_engine_on(options, |engine| async move {
+        let lifecycle = LifecycleOptions { interval: Duration::from_secs(1), batch_size: 10 };
+        for is_indexed_before in [true, false] {
+            let bucket = bucket(&engine, &[]).await;
+            let rule = LifecycleRule { expiration_days: Some(30), ..distant_rule() };
+            let change = BucketChange::Lifecycle(LifecycleChange::Add(rule));
+            if is_indexed_before {
+                engine.store().change_bucket(&bucket, change.clone()).await.expect("added");
+                engine.apply_lifecycle(lifecycle).await.expect("makes the index");
+            }
+            for object in ["a", "b", "c"] {
+                import(&engine, &bucket, object, identity("null", YEAR_2001), Some(b"x"))
+                    .await
+                    .expect("imported");
+            }
+            assert_clean(engine.store());
+            if !is_indexed_before {
+                engine.store().change_bucket(&bucket, change).await.expect("added");
+            }
+            let counts = engine.apply_lifecycle(lifecycle).await.expect("removes");
+            assert_eq!((counts.expired_objects, bucket.usage()), (3, Usage::default()));
+            assert_clean(engine.store());
+            engine.store().delete_bucket(&bucket.name, Origin::default()).await.expect("empty");
+        }
+    });
 }
 
 /// A lifecycle rule gives the bucket a due index, which the inspection compares.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! due        key   u64 bucket id · u8 role (0 current, 1 non-current, 2 lone delete marker, 3 unfinished upload) · u64 since
-//!                  when, milliseconds since the Unix epoch · u64 sequence of the version, or id of the upload; all big-endian
+//!                  when, milliseconds since the Unix epoch · u64 sequence of the version, or id of the upload; all big-endian ·
+//!                  of an imported version the first 16 bytes of the SHA-256 of the object key
 //!            body  the object key
 //! due_state  key   u64 bucket id, big-endian
 //!            body  version 2: u8 state: 1 building the entries of versions, 2 complete, 3 removing, 4 building the entries of
@@ -10,18 +11,20 @@
 //! ```
 //! A current object has its role since it was written, a non-current version since the next newer version was written, a lone
 //! delete marker since it was written, and an upload since it was begun. The index knows nothing of rules, so that a change of
-//! rules changes no entry.
+//! rules changes no entry. Imported versions of the same time have the same number if their object keys differ.
 //!
 //! In version 1 of the state, an index had no entries of uploads. A complete one lacks only these.
 
 use crate::types::lifecycle::VersionRole;
-use cairn_model::{Timestamp, VersionId};
+use cairn_model::{Timestamp, UploadId, VersionId};
+use sha2::{Digest as _, Sha256};
 
 /// Version byte of an entry.
 pub(crate) const DUE_RECORD_VERSION: u8 = 1;
 /// Version byte of a state.
 pub(crate) const DUE_STATE_VERSION: u8 = 2;
 const KEY_BYTES: usize = 8 + 1 + 8 + 8;
+const OBJECT_HASH_BYTES: usize = 16;
 
 const BUILDING: u8 = 1;
 const COMPLETE: u8 = 2;
@@ -37,15 +40,42 @@ pub(crate) struct DueKey {
     pub(crate) since: Timestamp,
     /// Of an upload its id, which has the same form.
     pub(crate) version: VersionId,
+    /// Hash of the object key, if the version was imported.
+    pub(crate) object: Option<[u8; OBJECT_HASH_BYTES]>,
 }
 
 impl DueKey {
+    /// Returns the entry of a version of an object.
+    pub(crate) fn of_version(
+        bucket: u64,
+        (role, since): (VersionRole, Timestamp),
+        version: VersionId,
+        object: &[u8],
+    ) -> Self {
+        let hash = || *Sha256::digest(object).first_chunk().expect("a digest has 32 bytes");
+        let object = version.is_imported().then(hash);
+        Self { bucket, role, since, version, object }
+    }
+
+    /// Returns the entry of an unfinished upload.
+    pub(crate) const fn of_upload(bucket: u64, since: Timestamp, id: UploadId) -> Self {
+        let (role, version) = (VersionRole::UnfinishedUpload, VersionId(id.0));
+        Self { bucket, role, since, version, object: None }
+    }
+
+    /// Returns a key before all entries of a role since this time.
+    pub(crate) const fn before_all(bucket: u64, role: VersionRole, since: Timestamp) -> Self {
+        // No version has this sequence.
+        Self { bucket, role, since, version: VersionId(0), object: None }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(KEY_BYTES);
+        let mut out = Vec::with_capacity(KEY_BYTES + OBJECT_HASH_BYTES);
         out.extend_from_slice(&self.bucket.to_be_bytes());
         out.push(self.role.number());
         out.extend_from_slice(&self.since.0.to_be_bytes());
         out.extend_from_slice(&self.version.0.to_be_bytes());
+        out.extend_from_slice(self.object.as_ref().map_or(&[], <[u8; OBJECT_HASH_BYTES]>::as_slice));
         out
     }
 
@@ -54,11 +84,14 @@ impl DueKey {
         let (bucket, rest) = key.split_first_chunk::<8>()?;
         let ([role], rest) = rest.split_first_chunk::<1>()?;
         let (since, rest) = rest.split_first_chunk::<8>()?;
+        let (version, rest) = rest.split_first_chunk::<8>()?;
+        let object = if rest.is_empty() { None } else { Some(rest.try_into().ok()?) };
         Some(Self {
             bucket: u64::from_be_bytes(*bucket),
             role: VersionRole::from_number(*role)?,
             since: Timestamp(u64::from_be_bytes(*since)),
-            version: VersionId(u64::from_be_bytes(rest.try_into().ok()?)),
+            version: VersionId(u64::from_be_bytes(*version)),
+            object,
         })
     }
 }
@@ -126,18 +159,23 @@ mod tests {
     /// Golden bytes: a change here is a change of the on-disk format.
     #[test]
     fn encoded_bytes_do_not_change() {
-        let key = DueKey {
-            bucket: 1,
-            role: VersionRole::Noncurrent,
-            since: Timestamp(0x0203),
-            version: VersionId(0x0405),
-        };
+        let role = (VersionRole::Noncurrent, Timestamp(0x0203));
+        let key = DueKey::of_version(1, role, VersionId(0x0405), b"key");
         let bytes = b"\0\0\0\0\0\0\0\x01\x01\0\0\0\0\0\0\x02\x03\0\0\0\0\0\0\x04\x05";
         assert_eq!(key.encode(), bytes);
         assert_eq!(DueKey::decode(bytes), Some(key));
         assert_eq!(DueKey::decode(&bytes[1..]), None);
         let unknown_role = [&[0; 8][..], &[9], &[0; 16]].concat();
         assert_eq!(DueKey::decode(&unknown_role), None);
+        let imported = VersionId::imported_at(0x0203).expect("before the year 2248");
+        let key = DueKey::of_version(1, role, imported, b"key");
+        let hash =
+            [0x2c, 0x70, 0xe1, 0x2b, 0x7a, 0x06, 0x46, 0xf9, 0x22, 0x79, 0xf4, 0x27, 0xc7, 0xb3, 0x8e, 0x73];
+        let bytes = [&bytes[..17], &imported.0.to_be_bytes(), &hash].concat();
+        assert_eq!(key.encode(), bytes);
+        assert_eq!(DueKey::decode(&bytes), Some(key));
+        assert_eq!(DueKey::decode(&bytes[..40]), None);
+        assert_ne!(DueKey::of_version(1, role, imported, b"another key"), key);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::types::lifecycle::{DayLength, LifecycleRules, RuleId, VersionRole};
 use crate::types::lifecycle_status::RuleCounts;
 use crate::types::tags::Tags;
 use cairn_lmdb::ReadTxn;
-use cairn_model::{ObjectKey, Timestamp, VersionId};
+use cairn_model::{ObjectKey, Timestamp};
 
 /// What is looked for.
 #[derive(Clone, Copy)]
@@ -46,9 +46,8 @@ pub(super) fn read_due_page(
     let mut page = DuePage::default();
     let DueQuery { bucket, rules, role, day, now } = *query;
     let Some(latest) = rules.latest_due(role, now, day) else { return Ok(page) };
-    let first = DueKey { bucket: bucket.id, role, since: Timestamp(0), version: VersionId(0) }.encode();
+    let first = DueKey::before_all(bucket.id, role, Timestamp(0)).encode();
     let txn = slice.environment.read()?;
-    // No entry has the key `first`, because no version has sequence 0.
     let after = after.unwrap_or(&first);
     for (read, entry) in txn.entries(slice.tables.due, Some(after))?.enumerate() {
         let entry = entry?;

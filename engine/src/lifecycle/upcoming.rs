@@ -11,7 +11,7 @@ use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{DayLength, LifecycleRule, LifecycleRules, VersionRole};
 use crate::types::tags::Tags;
 use cairn_lmdb::ReadTxn;
-use cairn_model::{Timestamp, VersionId};
+use cairn_model::Timestamp;
 
 /// Returns for each rule when the first version after `now` is due. `None` if there is none, or if none is among the first
 /// entries of the index. Tags are looked up in the records of the versions; if these are too many, the time is not known.
@@ -52,7 +52,7 @@ fn next_of(
     }
     // Whatever began until then is due already.
     let since = rule.latest_due(role, now, day).map_or(0, |latest| latest.0.saturating_add(1));
-    let first = DueKey { bucket: bucket.id, role, since: Timestamp(since), version: VersionId(0) };
+    let first = DueKey::before_all(bucket.id, role, Timestamp(since));
     let txn = slice.environment.read()?;
     for entry in txn.entries(slice.tables.due, Some(&first.encode()))?.take(UPCOMING_ENTRIES_MAX) {
         let entry = entry?;

@@ -13,7 +13,7 @@ use crate::slice::tables::Tables;
 use crate::slice::version_chain::{ChainedVersion, VersionChain};
 use crate::types::lifecycle::VersionRole;
 use cairn_lmdb::{ReadTxn, Record};
-use cairn_model::{Timestamp, UploadId, VersionId};
+use cairn_model::{Timestamp, UploadId};
 
 /// The inconsistency, if there is one.
 type CheckResult = Result<Option<(FindingKind, &'static str)>, EngineError>;
@@ -37,8 +37,8 @@ pub(super) fn check_indexed(
     let versions = &key[..keys::shared_length(key)];
     let chain = VersionChain { records: txn, objects: tables.objects, versions };
     let version = ChainedVersion::decode(key, stored)?;
-    let Some((role, since)) = chain.role_of(&version)? else { return Ok(None) };
-    let entry = DueKey { bucket, role, since, version: version.version };
+    let Some(role) = chain.role_of(&version)? else { return Ok(None) };
+    let entry = DueKey::of_version(bucket, role, version.version, &object);
     match txn.get(tables.due, &entry.encode())? {
         Some(found) if found.body == object => Ok(None),
         _ => mismatch("the due index has no entry for it"),
@@ -57,7 +57,7 @@ pub(super) fn check_indexed_upload(
     if !states.get(&bucket).is_some_and(|state| state.has_upload(key)) {
         return Ok(None);
     }
-    let entry = DueKey { bucket, role: VersionRole::UnfinishedUpload, since, version: VersionId(id.0) };
+    let entry = DueKey::of_upload(bucket, since, id);
     match txn.get(tables.due, &entry.encode())? {
         Some(found) if found.body == object => Ok(None),
         _ => mismatch("the due index has no entry for it"),
@@ -117,8 +117,12 @@ pub(super) fn check_due_entry(
         return mismatch("an entry of the due index is about no version");
     };
     let chain = VersionChain { records: txn, objects: tables.objects, versions: &versions };
-    if chain.role_of(&ChainedVersion::decode(&key, record)?)? != Some((entry.role, entry.since)) {
+    let role = (entry.role, entry.since);
+    if chain.role_of(&ChainedVersion::decode(&key, record)?)? != Some(role) {
         return mismatch("an entry of the due index says another role or date than its version has");
+    }
+    if entry != DueKey::of_version(entry.bucket, role, entry.version, stored.body) {
+        return mismatch("an entry of the due index is not the one of its object key");
     }
     Ok(None)
 }

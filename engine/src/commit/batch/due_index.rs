@@ -17,7 +17,7 @@ use crate::slice::command::{DueProgress, IndexDue};
 use crate::slice::version_chain::{ChainedVersion, Records, VersionChain};
 use crate::types::bucket::{Bucket, BucketState, Usage};
 use crate::types::lifecycle::VersionRole;
-use cairn_model::{ObjectKey, Timestamp, VersionId};
+use cairn_model::{ObjectKey, Timestamp};
 use std::sync::Arc;
 
 /// An entry that the index lacks: its key, and the object key.
@@ -176,12 +176,13 @@ impl Batch<'_> {
         if !has_version || before == after {
             return Ok(());
         }
-        let entry = |(role, since)| DueKey { bucket, role, since, version: version.version };
+        // The key of the target was checked when it was encoded.
+        let Some((_, key, _)) = keys::decode(&version.key) else { return Ok(()) };
+        let entry = |role| DueKey::of_version(bucket, role, version.version, &key);
         if let Some(before) = before.filter(|_| !self.slice.faults.has(Flaw::KeepDueEntries)) {
             self.remove_due(bucket, &entry(before).encode())?;
         }
-        // The key of the target was checked when it was encoded.
-        if let Some((after, (_, key, _))) = after.zip(keys::decode(&version.key)) {
+        if let Some(after) = *after {
             let entry = (entry(after), key);
             // A version that is just written has no entry yet.
             let is_new = version.version.0 == self.sequence && before.is_none();
@@ -253,7 +254,7 @@ impl Batch<'_> {
         let bucket = target.bucket.id;
         self.due_states.get(&bucket).filter(|state| state.has_upload(upload))?;
         let (_, _, id) = keys::decode_upload(upload)?;
-        Some(DueKey { bucket, role: VersionRole::UnfinishedUpload, since, version: VersionId(id.0) })
+        Some(DueKey::of_upload(bucket, since, id))
     }
 
     /// Builds or removes a part of a bucket's index, whichever brings it closer to what it should be.
@@ -334,8 +335,7 @@ impl Batch<'_> {
             last = Some(key.to_vec());
             let initiated = upload_record::decode_initiated(record.version, record.body);
             if let (Ok(since), Some((_, object, id))) = (initiated, keys::decode_upload(key)) {
-                let (role, version) = (VersionRole::UnfinishedUpload, VersionId(id.0));
-                entries.push((DueKey { bucket, role, since, version }, object));
+                entries.push((DueKey::of_upload(bucket, since, id), object));
             }
         }
         Ok((entries, None))
@@ -371,8 +371,8 @@ impl Batch<'_> {
                 Some(newer) => Some(newer).filter(|newer| newer.key.starts_with(versions)),
                 None => chain.newer_than(&version.key)?,
             };
-            if let Some((role, since)) = chain.role_below(above.as_ref(), &version)? {
-                entries.push((DueKey { bucket, role, since, version: version.version }, object));
+            if let Some(role) = chain.role_below(above.as_ref(), &version)? {
+                entries.push((DueKey::of_version(bucket, role, version.version, &object), object));
             }
             newer = Some(version);
         }

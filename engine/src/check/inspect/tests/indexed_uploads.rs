@@ -6,7 +6,7 @@ use crate::format::due_record::{DUE_RECORD_VERSION, DUE_STATE_VERSION, DueKey, D
 use crate::format::keys;
 use crate::types::bucket::BucketChange;
 use crate::types::lifecycle::tests::rule;
-use crate::types::lifecycle::{LifecycleChange, LifecycleRule, VersionRole};
+use crate::types::lifecycle::{LifecycleChange, LifecycleRule};
 use crate::{LifecycleOptions, Store, StoreOptions};
 use cairn_model::{BucketName, Timestamp, VersionId};
 use std::sync::Arc;
@@ -28,8 +28,7 @@ fn store() -> (Planted, DueKey) {
     let stored = txn.get(slice.tables.uploads, found).expect("reads").expect("there");
     let since = crate::format::upload_record::decode_initiated(stored.version, stored.body).expect("decodes");
     drop(txn);
-    let role = VersionRole::UnfinishedUpload;
-    (planted, DueKey { bucket, role, since, version: VersionId(id.0) })
+    (planted, DueKey::of_upload(bucket, since, id))
 }
 
 #[test]

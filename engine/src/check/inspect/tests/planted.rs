@@ -374,7 +374,7 @@ fn missing_and_surplus_entries_of_a_due_index_are_found() {
         .map(|key| {
             let (_, record, _) = planted.record(key);
             let ObjectInfo { last_modified: since, version, .. } = record.info;
-            (DueKey { bucket: 1, role: VersionRole::Current, since, version }, key)
+            (DueKey::of_version(1, (VersionRole::Current, since), version, key.as_bytes()), key)
         })
         .to_vec();
     let put_entries = |count: usize, role: VersionRole| {
