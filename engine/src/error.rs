@@ -278,6 +278,9 @@ impl<T> OpenContext<T> for Result<T, cairn_lmdb::Error> {
     fn doing(self, doing: &'static str, path: &std::path::Path) -> Result<T, OpenError> {
         self.map_err(|error| match error {
             cairn_lmdb::Error::Io(error) => OpenError::Io { path: path.to_owned(), doing, error },
+            cairn_lmdb::Error::Full => {
+                OpenError::Io { path: path.to_owned(), doing, error: std::io::ErrorKind::StorageFull.into() }
+            }
             cairn_lmdb::Error::DamagedLog(_) => {
                 OpenError::DamagedLog { path: path.to_owned(), what: error.to_string() }
             }

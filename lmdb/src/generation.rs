@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::limits::{MAP_BYTES_MIN, READ_ATTEMPTS_MAX, READERS_MAX};
 use crate::log_position::Position;
 use crate::meta_page::{META_BYTES, MetaFields};
+use crate::reader_table;
 use crate::reading_threads;
 use crate::table::{Database, TOTALS_TABLE, Table};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
@@ -111,6 +112,7 @@ impl Headroom {
 impl Generation {
     /// Opens the data file in the folder `path`, or creates it. The table of totals is opened too.
     pub(crate) fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
+        reader_table::check_room(path).map_err(Error::Io)?;
         let mut map_bytes = options.map_bytes;
         let env = loop {
             let mut open = EnvOpenOptions::new();
@@ -140,6 +142,7 @@ impl Generation {
                 Err(error) => return Err(error.into()),
             }
         };
+        reader_table::move_to_memory(path).map_err(Error::Io)?;
         let data = File::options().read(true).write(true).open(path.join(DATA_FILE)).map_err(Error::Io)?;
         let extended =
             File::options().read(true).write(true).open(path.join(DATA_FILE)).map_err(Error::Io)?;

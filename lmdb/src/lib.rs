@@ -23,6 +23,7 @@ mod folder;
 mod limits;
 mod log_position;
 mod meta_page;
+mod reader_table;
 mod readers;
 mod reading_threads;
 mod record;
