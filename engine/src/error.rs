@@ -288,3 +288,17 @@ impl<T> OpenContext<T> for Result<T, cairn_lmdb::Error> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{OpenContext as _, OpenError};
+
+    /// The error asked to restore the file from a backup.
+    #[test]
+    fn a_full_disk_is_no_damage() {
+        let opened = Err::<(), _>(cairn_lmdb::Error::Full).doing("opening", std::path::Path::new("/store"));
+        assert!(
+            matches!(opened, Err(OpenError::Io { error, .. }) if error.kind() == std::io::ErrorKind::StorageFull)
+        );
+    }
+}

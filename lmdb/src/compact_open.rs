@@ -211,7 +211,7 @@ impl Environment {
         }
         copying.verify()?;
         let headroom = Headroom::with_log(self.has_log());
-        copying.copy.extend(options.headroom_bytes, headroom)?;
+        copying.copy.extend(options.headroom_bytes, headroom, &self.flush_failures())?;
         copying.replace(folder)
     }
 }

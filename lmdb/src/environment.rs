@@ -360,13 +360,13 @@ impl Environment {
     /// [`Error::Full`] or [`Error::Io`]. The file may have grown and remains valid.
     pub fn extend(&self, bytes: u64) -> Result<(), Error> {
         let _one_at_a_time = self.lock_file();
-        let extended = self.current.get().extend(bytes, Headroom::with_log(self.has_log()));
-        if let Err(error @ Error::Io(_)) = &extended {
-            self.flush_failures().add(error);
-            if let Some(log) = self.log() {
-                // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
-                log.fail_with(error);
-            }
+        let failures_before = self.flush_failures().count();
+        let headroom = Headroom::with_log(self.has_log());
+        let extended = self.current.get().extend(bytes, headroom, &self.flush_failures());
+        let has_flush_failed = self.flush_failures().count() != failures_before;
+        if let (Err(error), true, Some(log)) = (&extended, has_flush_failed, self.log()) {
+            // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
+            log.fail_with(error);
         }
         extended
     }

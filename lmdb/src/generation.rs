@@ -4,6 +4,7 @@
 //! generation in which they began.
 
 use crate::error::Error;
+use crate::flush_failures::FlushFailures;
 use crate::limits::{MAP_BYTES_MIN, READ_ATTEMPTS_MAX, READERS_MAX};
 use crate::log_position::Position;
 use crate::meta_page::{META_BYTES, MetaFields};
@@ -341,13 +342,18 @@ impl Generation {
         Ok(self.env.non_free_pages_size()? + 2 * self.page_bytes)
     }
 
-    /// See [`crate::Environment::extend`]. Only one thread at a time may call it.
-    pub(crate) fn extend(&self, bytes: u64, headroom: Headroom) -> Result<(), Error> {
+    /// See [`crate::Environment::extend`]. Only one thread at a time may call it. A failed flush is counted.
+    pub(crate) fn extend(
+        &self,
+        bytes: u64,
+        headroom: Headroom,
+        flush_failures: &FlushFailures,
+    ) -> Result<(), Error> {
         let end = (self.used() + bytes).next_multiple_of(self.page_bytes);
         let appended = self.append(end, headroom);
         // What was appended before a failure can be used too. On a full disk, deletes need it.
         let length = self.extended.metadata().map_err(heed::Error::Io)?.len();
-        self.extended.sync_all().map_err(heed::Error::Io)?;
+        flush_failures.counted(self.extended.sync_all()).map_err(heed::Error::Io)?;
         self.length.store(length - length % self.page_bytes, Ordering::Release);
         appended
     }
@@ -366,7 +372,8 @@ impl Generation {
                         at += piece;
                         continue;
                     }
-                    Err(Errno::OPNOTSUPP) => is_reserved = false,
+                    // The file system, or the sandbox of the process, has no preallocation.
+                    Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM) => is_reserved = false,
                     Err(error) => return Err(heed::Error::Io(error.into()).into()),
                 }
             }
@@ -422,7 +429,7 @@ pub(crate) fn check_not_truncated(path: &Path) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Environment, EnvironmentOptions};
+    use crate::{Environment, EnvironmentOptions, FlushFailures, LogOptions};
     use std::process::Command;
 
     const IN_CHILD: &str = "CAIRN_TEST_LIMITED_FILES";
@@ -456,5 +463,57 @@ mod tests {
         txn.put(table, b"a", 1, &[7; 500_000], b"").expect("puts");
         txn.commit().expect("commits into what was written");
         assert!(environment.headroom() < headroom);
+    }
+
+    /// Runs `body` on a thread for which a seccomp filter answers fallocate(2) with an error.
+    fn with_fallocate_refused<T: Send>(error: libc::c_int, body: impl FnOnce() -> T + Send) -> T {
+        let number = u32::try_from(libc::SYS_fallocate).expect("a number");
+        let answer = libc::SECCOMP_RET_ERRNO | u32::try_from(error).expect("a code");
+        let step = |code: u32, jt, jf, k| libc::sock_filter {
+            code: u16::try_from(code).expect("16 bits"),
+            jt,
+            jf,
+            k,
+        };
+        let mut steps = [
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number),
+            step(libc::BPF_RET | libc::BPF_K, 0, 0, answer),
+            step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let refuse = move || {
+            let filter = libc::sock_fprog { len: 4, filter: steps.as_mut_ptr() };
+            #[expect(unsafe_code, reason = "the standard library has no such function")]
+            // SAFETY: the filter and its length are valid during the calls, which affect this thread alone.
+            unsafe {
+                assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+                assert_eq!(
+                    libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter),
+                    0
+                );
+            }
+            body()
+        };
+        std::thread::scope(|scope| scope.spawn(refuse).join().expect("no panic"))
+    }
+
+    /// Whatever refused the reservation counted as a failed flush, which stops the changes of the whole store.
+    #[test]
+    fn a_refused_reservation_is_no_failure_of_the_device() {
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let options = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
+        let log = LogOptions { bytes_max: 1 << 20, checkpoint_bytes: 1 << 18 };
+        let failures = FlushFailures::default();
+        let environment = Environment::open_with_log(folder.path(), options, log, &failures).expect("opens");
+        let headroom = environment.headroom();
+        // A sandbox without the call.
+        for error in [libc::EPERM, libc::ENOSYS] {
+            with_fallocate_refused(error, || environment.extend(environment.headroom() + (1 << 20)))
+                .expect("writes zeros");
+        }
+        assert!(environment.headroom() >= headroom + (2 << 20));
+        with_fallocate_refused(libc::ENOMEM, || environment.extend(64 << 20))
+            .expect_err("an error of its own");
+        assert_eq!((failures.count(), environment.log_failure()), (0, None));
     }
 }

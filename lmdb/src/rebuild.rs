@@ -72,7 +72,7 @@ impl Environment {
         copy_file(&earlier.data, &folder.join(DATA_FILE), bytes, options)?;
         let copy = self.replay_in(folder, earlier, log, pin, saved, tables)?;
         copy.continue_numbers_from(earlier.last_number());
-        copy.extend(options.headroom_bytes, Headroom::Reserved)?;
+        copy.extend(options.headroom_bytes, Headroom::Reserved, &self.flush_failures())?;
         let checkpoint = log.prepare_rebuilt(saved, &copy)?;
         self.flush_failures().check_none_since(flush_failures).map_err(Error::Io)?;
         // Nobody can write to the copy before its snapshot is pinned.

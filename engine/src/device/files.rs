@@ -7,6 +7,8 @@
 use crate::device::file_map::AllocationMap;
 use crate::fault::{Faults, SimulatedFile, SimulatedFiles};
 use crate::limits::UNIT_BYTES;
+use rustix::fs::{FallocateFlags, Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -95,7 +97,17 @@ fn open_direct(path: &Path, create: bool) -> io::Result<File> {
 /// Preallocating existing space changes nothing. But ext4, XFS and Btrfs first wait for all direct I/O of the file
 /// (`inode_dio_wait`). They wait even if the call then fails, for example because the disk is full, so its result is ignored.
 fn wait_for_earlier_writes(file: &File) {
-    let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, UNIT_BYTES);
+    let _ = fallocate(file, FallocateFlags::KEEP_SIZE, 0, UNIT_BYTES);
+}
+
+/// Calls fallocate(2), again if a signal has interrupted it.
+fn fallocate(file: &File, flags: FallocateFlags, offset: u64, bytes: u64) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::fallocate(file, flags, offset, bytes))
+}
+
+/// Returns whether the file system, or the sandbox of the process, has no preallocation.
+fn cannot_preallocate(error: Errno) -> bool {
+    matches!(error, Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM)
 }
 
 /// An open volume file. All offsets, lengths and buffers are aligned to whole units.
@@ -157,13 +169,10 @@ impl VolumeFile {
     pub(crate) fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
         assert!(from <= to, "a file is extended, never shortened");
         match self {
-            Self::System(file) => {
-                let flags = rustix::fs::FallocateFlags::empty();
-                match rustix::fs::fallocate(file, flags, from, to - from) {
-                    Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(to),
-                    done => Ok(done?),
-                }
-            }
+            Self::System(file) => match fallocate(file, FallocateFlags::empty(), from, to - from) {
+                Err(error) if cannot_preallocate(error) => file.set_len(to),
+                done => Ok(done?),
+            },
             Self::Simulated(file) => file.allocate(to),
         }
     }
@@ -180,8 +189,8 @@ impl VolumeFile {
     pub(crate) fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
         match self {
             Self::System(file) => {
-                let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-                Ok(rustix::fs::fallocate(file, flags, offset, bytes)?)
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                Ok(fallocate(file, flags, offset, bytes)?)
             }
             Self::Simulated(file) => file.punch(offset, bytes),
         }
@@ -190,12 +199,10 @@ impl VolumeFile {
     /// Preallocates `bytes` bytes at `offset`, within the length, if the file system supports it.
     pub(crate) fn allocate_within(&self, offset: u64, bytes: u64) -> io::Result<()> {
         match self {
-            Self::System(file) => {
-                match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, bytes) {
-                    Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
-                    Err(error) => Err(error.into()),
-                }
-            }
+            Self::System(file) => match fallocate(file, FallocateFlags::empty(), offset, bytes) {
+                Err(error) if !cannot_preallocate(error) => Err(error.into()),
+                _ => Ok(()),
+            },
             Self::Simulated(file) => file.allocate(offset + bytes),
         }
     }
@@ -207,10 +214,14 @@ impl VolumeFile {
         }
     }
 
-    /// Changes the file's time of modification.
+    /// Changes the file's times.
     pub(crate) fn touch(&self) -> io::Result<()> {
         match self {
-            Self::System(file) => file.set_modified(std::time::SystemTime::now()),
+            Self::System(file) => {
+                // Both at once: whoever may write may do this, also if the file belongs to another user.
+                let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+                Ok(futimens(file, &Timestamps { last_access: now, last_modification: now })?)
+            }
             Self::Simulated(_) => Ok(()),
         }
     }
