@@ -28,7 +28,9 @@ pub use drain::Drain;
 pub use executor::executors::{ExecutorFailure, ExecutorIndex, Executors, start};
 pub use executor::timeout::timeout;
 pub use executor::yield_budget::YieldBudget;
-pub use host::check::{StartError, check_host, check_io_uring, check_kernel, check_memlock};
+pub use host::check::{
+    StartError, check_executors, check_host, check_io_uring, check_kernel, check_memlock, executors_possible,
+};
 pub use host::clock::{Synchronisation, clock_synchronisation};
 pub use limits::{Limits, TLS_CONNECTION_BYTES};
 pub use metrics::{HandshakeOutcome, TimeoutPhase};

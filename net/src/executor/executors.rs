@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use cairn_model::{u64_of, usize_of};
-use glommio::{LocalExecutorBuilder, Placement};
+use glommio::{CpuSet, LocalExecutorBuilder, Placement};
 
 use super::heartbeat::Heartbeats;
 use crate::host::allocator::tune_allocator;
@@ -90,7 +90,7 @@ where
         return Err(StartError::NoExecutors);
     }
     tune_allocator();
-    let cores = allowed_cores();
+    let cores = if knows_cores() { allowed_cores() } else { Vec::new() };
     let io_memory = io_memory(count, memlock_limit());
     let heartbeats =
         Heartbeats::start().map_err(|error| StartError::Executor { index: 0, reason: error.to_string() })?;
@@ -181,6 +181,15 @@ fn io_memory(executors: usize, limit: Option<u64>) -> usize {
     let whole =
         share.clamp(IO_MEMORY_BYTES_MIN, IO_MEMORY_BYTES_MAX) / IO_MEMORY_BYTES_MIN * IO_MEMORY_BYTES_MIN;
     usize_of(whole)
+}
+
+/// Returns whether the system describes its cores. Without `/sys`, glommio panics when it pins an executor to one.
+fn knows_cores() -> bool {
+    let cores = CpuSet::online();
+    if let Err(error) = &cores {
+        tracing::warn!(target: "service", %error, "the cores cannot be read from /sys: the executors are not pinned to them");
+    }
+    cores.is_ok()
 }
 
 /// Returns the numbers of the cores that this process may use, or none when they cannot be determined.

@@ -7,7 +7,7 @@ use std::io;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::limits::MEMLOCK_BYTES_MIN;
+use crate::limits::{IO_MEMORY_BYTES_MIN, MEMLOCK_BYTES_MIN, RING_BYTES, RINGS_PER_EXECUTOR};
 
 /// The oldest supported kernel, major and minor. Earlier ones lack fixes of io_uring that durable writes need.
 const KERNEL_MIN: (u32, u32) = (5, 15);
@@ -15,6 +15,8 @@ const KERNEL_RELEASE: &str = "/proc/sys/kernel/osrelease";
 const IO_URING_DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
 /// Its line `Seccomp:` gives mode 2 when a seccomp filter confines this process; see proc(5).
 const STATUS: &str = "/proc/self/status";
+/// Maps the users of a user namespace to those of the host; see user_namespaces(7).
+const USERS: &str = "/proc/self/uid_map";
 /// Bytes of the kernel's `struct io_uring_params`, which has never grown.
 const IO_URING_PARAMS_BYTES: usize = 120;
 
@@ -57,6 +59,15 @@ pub enum StartError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The limit on locked memory is too low for this many executors.
+    MemlockForExecutors {
+        /// The limit in bytes.
+        limit: u64,
+        /// The executors that were requested.
+        executors: usize,
+        /// How many of them the limit allows.
+        possible: usize,
+    },
     /// 0 executors were requested.
     NoExecutors,
     /// An executor could not be started.
@@ -95,6 +106,14 @@ impl std::fmt::Display for StartError {
                 formatter,
                 "only {limit} bytes of memory may be locked, but {MEMLOCK_BYTES_MIN} are required: raise the limit with \
                  `ulimit -l 8192`, LimitMEMLOCK=8M in the systemd unit, or `--ulimit memlock=8388608` for a container"
+            ),
+            Self::MemlockForExecutors { limit, executors, possible } => write!(
+                formatter,
+                "only {limit} bytes of memory may be locked, which is enough for {possible} executors, but not for {executors}: \
+                 raise the limit to at least {needed} bytes (`ulimit -l {kibibytes}`, LimitMEMLOCK in the systemd unit, `--ulimit \
+                 memlock={needed}` for a container), or set server.executors to {possible} or fewer",
+                needed = memlock_of(*executors),
+                kibibytes = memlock_of(*executors).div_ceil(1024),
             ),
             Self::NoExecutors => formatter.write_str("at least one executor is required: configure one or more"),
             Self::Executor { index, reason } => write!(
@@ -149,6 +168,56 @@ pub fn check_memlock() -> Result<Option<u64>, StartError> {
         Some(limit) if limit < MEMLOCK_BYTES_MIN => Err(StartError::MemlockTooLow { limit }),
         limit => Ok(limit),
     }
+}
+
+/// Returns how many executors the limit on locked memory allows; `None` means any number.
+#[must_use]
+pub fn executors_possible() -> Option<usize> {
+    let (status, users) = (std::fs::read_to_string(STATUS), std::fs::read_to_string(USERS));
+    if locks_without_limit(&status.unwrap_or_default(), &users.unwrap_or_default()) {
+        return None;
+    }
+    memlock_limit().map(executors_within)
+}
+
+/// Checks that the limit on locked memory is high enough for `executors`.
+///
+/// # Errors
+/// [`StartError::MemlockForExecutors`].
+pub fn check_executors(executors: usize) -> Result<(), StartError> {
+    match (executors_possible(), memlock_limit()) {
+        (Some(possible), Some(limit)) if possible < executors => {
+            Err(StartError::MemlockForExecutors { limit, executors, possible })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rings of an executor. Without them it cannot start.
+const RINGS_BYTES: u64 = RINGS_PER_EXECUTOR * RING_BYTES;
+/// Rings of an executor, and the least memory that it registers with them. If memory cannot be registered, data is copied.
+const EXECUTOR_BYTES: u64 = RINGS_BYTES + RINGS_PER_EXECUTOR * IO_MEMORY_BYTES_MIN;
+
+/// Returns the bytes that may have to be locked for this many executors: the last one needs only rings.
+const fn memlock_of(executors: usize) -> u64 {
+    (executors as u64).saturating_sub(1) * EXECUTOR_BYTES + RINGS_BYTES
+}
+
+/// Returns how many executors start with this limit on locked memory, at least 1.
+fn executors_within(limit: u64) -> usize {
+    usize::try_from(limit.saturating_sub(RINGS_BYTES) / EXECUTOR_BYTES)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1)
+}
+
+/// Returns whether the kernel counts no locked memory of this process: it has CAP_IPC_LOCK, and not only in a user
+/// namespace. `status` and `users` are the contents of files in `/proc/self`.
+fn locks_without_limit(status: &str, users: &str) -> bool {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let is_of_host = users.split_whitespace().eq(["0", "0", "4294967295"]);
+    is_of_host && effective.is_some_and(|mask| mask & CAP_IPC_LOCK != 0)
 }
 
 /// Returns how many bytes of memory may be locked; `None` means unlimited.
@@ -259,6 +328,24 @@ mod tests {
         assert!(is_filtered("Name:\tcairn\nSeccomp:\t2\nSeccomp_filters:\t1\n"));
         assert!(!is_filtered("Name:\tcairn\nSeccomp:\t0\nSeccomp_filters:\t0\n"));
         assert!(!is_filtered(""));
+    }
+
+    /// With the usual limit of 8 MiB, the start failed on hosts with many cores.
+    #[test]
+    fn executors_are_bounded_by_locked_memory_unless_the_kernel_does_not_count_it() {
+        const HOST: &str = "         0          0 4294967295\n";
+        let status = |mask: &str| format!("Name:\tcairn\nCapPrm:\tffffffffffffffff\nCapEff:\t{mask}\n");
+        assert!(locks_without_limit(&status("000001ffffffffff"), HOST));
+        assert!(!locks_without_limit(&status("00000000a80425fb"), HOST), "root of a container");
+        assert!(!locks_without_limit(&status("000001ffffffffff"), "0 1000 1\n"), "root of a user namespace");
+        assert!(!locks_without_limit("", ""));
+        let too_many = StartError::MemlockForExecutors { limit: 8 << 20, executors: 64, possible: 30 };
+        let text = too_many.to_string();
+        assert!(text.contains("enough for 30 executors") && text.contains("17891328 bytes"), "{text}");
+        assert_eq!([512 << 10, 8 << 20].map(executors_within), [2, 30]);
+        for executors in 1..1024 {
+            assert_eq!(executors_within(memlock_of(executors)), executors);
+        }
     }
 
     #[test]
