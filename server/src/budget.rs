@@ -20,13 +20,16 @@
 
 use std::num::NonZeroUsize;
 
+use cairn_engine::StorePart;
 use cairn_engine::limits::{BufferLimits, default_slices};
 
 use cairn_net::TLS_CONNECTION_BYTES;
 
 use crate::config::{Settings, bytes_text, keys};
 use crate::error::ServeError;
+use crate::host::address_space;
 use crate::host::memory::{self, SetBy};
+use crate::host::open_files::{self, Connections, Users};
 use crate::memory_sizes::{
     CONNECTION_BYTES, CONNECTIONS_MIN, CONSOLE_CONNECTIONS_MAX, CONSOLE_CONNECTIONS_MIN,
     MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MIN, MIB, PASSWORD_HASH_BYTES, buffers,
@@ -142,6 +145,17 @@ pub(crate) fn slices_of_new_store() -> usize {
     default_slices(cores()).into()
 }
 
+/// Returns the default number of executors, given sufficient memory: one per core, as far as the limit on locked memory
+/// allows.
+fn default_executors() -> usize {
+    cores().min(cairn_net::executors_possible().unwrap_or(usize::MAX))
+}
+
+/// Returns how many cores have no executor because of the limit on locked memory.
+pub(crate) fn cores_without_executor(settings: &Settings) -> usize {
+    if settings.server.executors.is_some() { 0 } else { cores() - default_executors() }
+}
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
@@ -175,7 +189,10 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
         |has_tls: bool| CONNECTION_BYTES + if has_tls { TLS_CONNECTION_BYTES as u64 } else { 0 };
     let divided = divide(&Demand {
         limit: configured.unwrap_or(usable.bytes),
-        executors: settings.server.executors.map_or_else(|| Wanted::AtMost(cores()), Wanted::Fixed),
+        executors: settings
+            .server
+            .executors
+            .map_or_else(|| Wanted::AtMost(default_executors()), Wanted::Fixed),
         slices: stored.map_or_else(of_new_store, |store| Wanted::Fixed(store.slices.into())),
         connections_max: settings.server.connections_max,
         connection_bytes: connection_bytes(tls.s3.is_some()),
@@ -188,7 +205,55 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
         cache_bytes: settings.storage.cache_bytes,
     });
     let cache_by = settings.values.source(&keys::CACHE_BYTES);
-    divided.map_err(|error| ServeError::Memory(error.text(&limit_source(settings), &cache_by)))
+    let budget =
+        divided.map_err(|error| ServeError::Memory(error.text(&limit_source(settings), &cache_by)))?;
+    cairn_net::check_executors(budget.executors)?;
+    address_space::check(budget.slices).map_err(ServeError::Limit)?;
+    Ok(budget)
+}
+
+impl Budget {
+    /// Lowers the numbers of connections to what `limit` open files allow.
+    ///
+    /// # Errors
+    /// As [`connections_within`].
+    pub(crate) fn within_open_files(
+        self,
+        settings: &Settings,
+        limit: Option<u64>,
+    ) -> Result<Self, ServeError> {
+        let wanted = Connections {
+            data: self.connections_max,
+            management: self.management_connections_max,
+            console: self.console_connections_max,
+        };
+        let possible = connections_within(settings, limit, (self.executors, self.slices), wanted)?;
+        Ok(Self {
+            connections_max: possible.data,
+            management_connections_max: possible.management,
+            console_connections_max: possible.console,
+            ..self
+        })
+    }
+}
+
+/// Returns how many of the `wanted` connections `limit` open files allow, with these numbers of executors and slices.
+///
+/// # Errors
+/// [`ServeError::Limit`] if they are too few; [`ServeError::Store`] if the store cannot be read.
+pub(crate) fn connections_within(
+    settings: &Settings,
+    limit: Option<u64>,
+    (executors, slices): (usize, usize),
+    wanted: Connections,
+) -> Result<Connections, ServeError> {
+    let data_dir = &settings.server.data_dir;
+    let parts = cairn_engine::preflight_store(data_dir)?
+        .map_or_else(Vec::new, |facts| cairn_engine::store_parts(data_dir, facts));
+    let is_volume = |part: &&StorePart| part.path.extension().is_some_and(|extension| extension == "vol");
+    let volumes = parts.iter().filter(is_volume).count().max(slices);
+    open_files::connections_within(limit, Users { executors, slices, volumes }, wanted)
+        .map_err(ServeError::Limit)
 }
 
 /// Divides the memory.

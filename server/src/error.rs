@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cairn_engine::OpenError;
 use cairn_net::{ExecutorFailure, StartError};
@@ -25,6 +25,10 @@ pub enum ServeError {
     Host(StartError),
     /// The memory is insufficient.
     Memory(String),
+    /// A limit of the process is too low.
+    Limit(String),
+    /// The data folder holds no store, and none may be created.
+    NoStore(PathBuf),
     /// The store could not be opened.
     Store(OpenError),
     /// One of the small stores could not be opened.
@@ -56,7 +60,8 @@ impl fmt::Display for ServeError {
             Self::Load(error) => error.fmt(out),
             Self::Log(error) => error.fmt(out),
             Self::Host(error) => error.fmt(out),
-            Self::Memory(reason) => out.write_str(reason),
+            Self::Memory(reason) | Self::Limit(reason) => out.write_str(reason),
+            Self::NoStore(data_dir) => out.write_str(&no_store(data_dir)),
             Self::Store(error @ OpenError::Io { error: cause, .. }) => {
                 write!(out, "{error}{}", write_hint(cause))
             }
@@ -74,13 +79,24 @@ impl fmt::Display for ServeError {
                 out.write_str(&texts.join("\n"))
             }
             Self::Signals(error) => write!(out, "signal handling could not be set up: {error}"),
-            Self::Threads(error) => write!(out, "a thread could not be started: {error}"),
+            Self::Threads(error) => {
+                write!(out, "a thread could not be started: {error}{}", write_hint(error))
+            }
             Self::Executor(reason) => write!(out, "an executor could not be started: {reason}"),
             Self::Died(failure) => {
                 write!(out, "{failure}; the service stops, and recovers at the next start")
             }
         }
     }
+}
+
+/// Says that the data folder holds no store although `storage.create_store` is false, and what to do.
+pub(crate) fn no_store(data_dir: &Path) -> String {
+    format!(
+        "{folder} holds no store, and storage.create_store is false; nothing was created. If the store is on a disk of its own, \
+         mount it (`findmnt --target {folder}` shows what is mounted); for a new store, set storage.create_store to true",
+        folder = data_dir.display()
+    )
 }
 
 impl std::error::Error for ServeError {}

@@ -25,7 +25,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "lmdb": [
-        {"error", "flush_failures", "folder", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
+        {"error", "flush_failures", "folder", "limits", "log_position", "meta_page", "reader_table", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "data_file", "generation", "iterators", "steady_io", "totals"},
         {"current", "free_pages", "lookups", "page_cache"},
         {"log"},

@@ -5,12 +5,12 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use cairn_engine::StorePart;
+use cairn_engine::{OpenError, StorePart};
 use rustix::fs::{Access, access};
 
 use super::Finding;
 use crate::config::{Settings, bytes_text};
-use crate::host::data_folder::FileSystem;
+use crate::host::data_folder::{FileSystem, write_hint};
 
 /// Permission bits of other users.
 const OTHERS: u32 = 0o007;
@@ -189,6 +189,12 @@ pub(super) fn direct_io(settings: &Settings) -> Finding {
         Ok(()) => {
             let unit = bytes_text(cairn_engine::limits::UNIT_BYTES);
             Finding::ok(format!("{} supports aligned {unit} reads and writes", found.display()))
+        }
+        Err(OpenError::Io { error, doing, path }) if error.kind() != ErrorKind::InvalidInput => {
+            let hint = write_hint(&error);
+            let fix = hint.trim_start_matches("; ");
+            let message = format!("{doing} {}: {error}", path.display());
+            if fix.is_empty() { Finding::refused(message) } else { Finding::failed(message, fix) }
         }
         Err(error) => Finding::failed(
             error.to_string(),

@@ -3,8 +3,11 @@
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
+use crate::budget;
 use crate::config::{Settings, bytes_text};
-use crate::host::open_files::possible_with;
+use crate::error::ServeError;
+use crate::host::open_files::Connections;
+use crate::memory_sizes::{CONSOLE_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MAX};
 
 pub(super) fn kernel() -> Finding {
     match cairn_net::check_kernel() {
@@ -31,13 +34,35 @@ pub(super) fn locked_memory() -> Finding {
 
 /// Checks the hard limit, because the start raises the soft limit to it.
 pub(super) fn open_files(settings: &Settings) -> Finding {
-    let wanted = settings.server.connections_max;
-    match getrlimit(Resource::Nofile).maximum {
-        Some(limit) if possible_with(limit) < wanted => Finding::warning(
-            format!("limit {limit}, enough for {} of {wanted} connections", possible_with(limit)),
+    let limit = getrlimit(Resource::Nofile).maximum;
+    let configured = Connections {
+        data: settings.server.connections_max,
+        management: MANAGEMENT_CONNECTIONS_MAX,
+        console: CONSOLE_CONNECTIONS_MAX,
+    };
+    // A fault of the memory or the store is reported by its own check.
+    let (users, wanted) = budget::of_settings(settings).map_or_else(
+        |_| {
+            (
+                (settings.server.executors.unwrap_or(1), settings.storage.slices.unwrap_or(1).into()),
+                configured,
+            )
+        },
+        |budget| {
+            ((budget.executors, budget.slices), Connections { data: budget.connections_max, ..configured })
+        },
+    );
+    let Connections { data: wanted_data, .. } = wanted;
+    match (limit, budget::connections_within(settings, limit, users, wanted)) {
+        (_, Err(ServeError::Store(_))) => {
+            Finding::warning("not compared: the store cannot be read", "fix the store first")
+        }
+        (_, Err(error)) => Finding::refused(error),
+        (Some(limit), Ok(possible)) if possible.data < wanted_data => Finding::warning(
+            format!("limit {limit}, enough for {} of {wanted_data} connections", possible.data),
             "raise the hard limit (LimitNOFILE, ulimit -Hn), or lower server.connections_max",
         ),
-        Some(limit) => Finding::ok(format!("limit {limit}, enough for {wanted} connections")),
-        None => Finding::ok("no limit"),
+        (Some(limit), Ok(_)) => Finding::ok(format!("limit {limit}, enough for {wanted_data} connections")),
+        (None, Ok(_)) => Finding::ok("no limit"),
     }
 }

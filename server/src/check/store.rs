@@ -6,11 +6,13 @@ use cairn_engine::{FORMAT_VERSION, FORMAT_VERSION_MIN, format_changes};
 
 use super::Finding;
 use crate::config::{Settings, keys};
+use crate::error::no_store;
 
 pub(super) fn store(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
     let facts = match cairn_engine::preflight_store(data_dir) {
         Err(error) => return Finding::refused(error),
+        Ok(None) if !settings.storage.create_store => return Finding::refused(no_store(data_dir)),
         Ok(None) => return Finding::ok("none yet: the first start creates one"),
         Ok(Some(facts)) => facts,
     };

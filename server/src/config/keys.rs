@@ -131,6 +131,9 @@ keys! {
     SLICES: "storage.slices", None, integer(1, 64), None,
      "Number of slices of a new store; an existing store keeps its number. When not set, half the number of cores, rounded up, \
      at most 64.";
+    CREATE_STORE: "storage.create_store", None, Kind::Flag, Some("true"),
+     "Whether a start creates a store in a data folder that has none. With `false`, once the store exists, a start fails while \
+     its disk is not mounted, instead of serving an empty store.";
     RESERVE_BYTES: "storage.reserve_bytes", None, bytes(16 * MIB, 16 * TIB), Some("256MiB"),
      "Writes are refused while less than this is free on the file system; reads and deletes continue.";
     LOW_SPACE_PERCENT: "storage.low_space_percent", None, integer(0, 90), Some("15"),

@@ -136,6 +136,8 @@ pub struct StorageSettings {
     pub cache_bytes: Option<u64>,
     /// Number of slices of a new store; `None`: from the number of cores.
     pub slices: Option<u16>,
+    /// Whether a start creates a store in a data folder that has none.
+    pub create_store: bool,
     /// Free bytes below which writes are refused.
     pub reserve_bytes: u64,
     /// Part of the file system in percent below which free space is reported as low. 0 means never.
@@ -303,6 +305,7 @@ impl Reader<'_> {
     fn storage(&mut self) -> Option<StorageSettings> {
         let cache_bytes = self.optional(&keys::CACHE_BYTES, number);
         let slices = self.optional(&keys::SLICES, number);
+        let create_store = self.flag(&keys::CREATE_STORE);
         let reserve_bytes = self.number(&keys::RESERVE_BYTES);
         let low_space_percent = self.number(&keys::LOW_SPACE_PERCENT);
         let reclaim_after = self.seconds(&keys::RECLAIM_AFTER);
@@ -315,6 +318,7 @@ impl Reader<'_> {
         Some(StorageSettings {
             cache_bytes: cache_bytes?,
             slices: slices?,
+            create_store: create_store?,
             reserve_bytes: reserve_bytes?,
             low_space_percent: low_space_percent?,
             reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),

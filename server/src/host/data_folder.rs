@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use rustix::io::Errno;
+
 /// Known values of `f_type` in statfs(2) (linux/magic.h).
 const FILE_SYSTEMS: [(u64, &str); 8] = [
     (0xEF53, "ext4"),
@@ -75,7 +77,36 @@ pub(crate) fn write_hint(error: &io::Error) -> String {
             "; mount the file system writable, or choose another folder with --data-dir or server.data_dir"
                 .to_owned()
         }
-        _ => String::new(),
+        ErrorKind::StorageFull => limit_hint(Errno::NOSPC).to_owned(),
+        _ => Errno::from_io_error(error).map_or("", limit_hint).to_owned(),
+    }
+}
+
+/// Returns what to do about an error that a limit of the process, the disk or the file system causes. Empty if nothing
+/// is known.
+fn limit_hint(error: Errno) -> &'static str {
+    match error {
+        Errno::MFILE => "; raise the limit on open files (LimitNOFILE, ulimit -Hn)",
+        Errno::NFILE => "; raise the host's limit on open files (sysctl fs.file-max)",
+        Errno::AGAIN => {
+            "; raise the limit on threads (ulimit -u, TasksMax in the systemd unit, --pids-limit of a container)"
+        }
+        Errno::NOMEM => {
+            "; allow more memory or address space (`ulimit -v unlimited`, LimitAS=infinity, sysctl vm.max_map_count)"
+        }
+        Errno::FBIG => "; remove the limit on the size of files (`ulimit -f unlimited`, LimitFSIZE=infinity)",
+        Errno::NOSPC | Errno::DQUOT => "; free some space on the disk, or raise the quota",
+        Errno::INVAL => {
+            "; the file system may lack direct I/O: put the data folder on ext4, XFS or Btrfs on a local disk"
+        }
+        Errno::NOENT => {
+            "; a part of the store is missing: put it back, or restore the data folder from a backup"
+        }
+        Errno::EXIST | Errno::NOTDIR => {
+            "; the data folder must be a folder, or a symbolic link to a folder that exists"
+        }
+        Errno::IO => "; the device failed: see the kernel's log (dmesg)",
+        _ => "",
     }
 }
 
@@ -103,6 +134,9 @@ mod tests {
         let hint = |kind| write_hint(&io::Error::from(kind));
         assert!(hint(ErrorKind::PermissionDenied).contains("chown"));
         assert!(hint(ErrorKind::ReadOnlyFilesystem).contains("writable"));
-        assert!(hint(ErrorKind::NotFound).is_empty());
+        assert!(hint(ErrorKind::Other).is_empty());
+        let of_code = |error: Errno| write_hint(&error.into());
+        assert!(of_code(Errno::MFILE).contains("LimitNOFILE") && of_code(Errno::AGAIN).contains("TasksMax"));
+        assert!(of_code(Errno::ROFS).contains("writable") && of_code(Errno::DQUOT).contains("quota"));
     }
 }

@@ -1,5 +1,6 @@
 //! What the process uses of its host: memory, open files, ports, permissions, and the service manager.
 
+pub(crate) mod address_space;
 pub(crate) mod data_folder;
 pub(crate) mod memory;
 pub(crate) mod open_files;

@@ -39,6 +39,7 @@ use crate::dev::banner;
 use crate::error::ServeError;
 use crate::host::data_folder::{FileSystem, Loss};
 use crate::host::memory;
+use crate::host::open_files;
 use crate::host::protection;
 use crate::host::sd_notify::ServiceManager;
 use crate::host::watchdog::{self, Watchdog};
@@ -116,7 +117,9 @@ fn serve_supervised(
     // Before a new store is made: its creation would be for nothing.
     let certificates = CertificatesRead::of(&settings.server.tls).map_err(ServeError::Certificate)?;
     manager.status("Opening the store");
-    let opened = budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget)?)));
+    let opened = refuse_missing_store(&settings)
+        .and_then(|()| budget_of(&settings))
+        .and_then(|budget| Ok((budget, open_store(&settings, &budget, mode)?)));
     let (budget, store) = match opened {
         Err(ServeError::Store(why @ (OpenError::FormatTooNew { .. } | OpenError::FormatTooOld { .. }))) => {
             return unavailable::serve(&settings, &why, certificates, manager, watchdog);
@@ -199,9 +202,20 @@ fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Resu
     Ok(())
 }
 
-/// Computes the memory budget and logs it.
+/// Refuses a data folder without a store if none may be created there: its disk may not be mounted.
+fn refuse_missing_store(settings: &Settings) -> Result<(), ServeError> {
+    let data_dir = &settings.server.data_dir;
+    if !settings.storage.create_store && cairn_engine::preflight_store(data_dir)?.is_none() {
+        return Err(ServeError::NoStore(data_dir.clone()));
+    }
+    Ok(())
+}
+
+/// Computes the budget of memory and open files, and logs it.
 fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
-    let budget = budget::of_settings(settings)?;
+    let of_memory = budget::of_settings(settings)?;
+    let descriptors = open_files::raise();
+    let budget = of_memory.within_open_files(settings, descriptors)?;
     let Budget { limit, executors, slices, cache_bytes, buffers, .. } = budget;
     let Budget {
         connections_max, management_connections_max, console_connections_max, password_hashes, ..
@@ -221,8 +235,21 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
         password_hashes,
         "memory divided"
     );
+    if connections_max < of_memory.connections_max {
+        tracing::warn!(
+            target: "service",
+            descriptors,
+            connections_max,
+            "server.connections_max is lowered, because the limit on open files is too low; raise the hard limit (LimitNOFILE, \
+             ulimit -Hn)"
+        );
+    }
+    let without = budget::cores_without_executor(settings);
+    if without > 0 {
+        tracing::warn!(target: "service", "{without} cores have no executor, because too little memory may be locked; raise the limit (LimitMEMLOCK, ulimit -l)");
+    }
     let configured = settings.server.connections_max;
-    if connections_max < configured && settings.values.is_given(&keys::CONNECTIONS_MAX) {
+    if of_memory.connections_max < configured && settings.values.is_given(&keys::CONNECTIONS_MAX) {
         tracing::warn!(
             target: "service",
             connections_max,
@@ -232,8 +259,9 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
     Ok(budget)
 }
 
-fn open_store(settings: &Settings, budget: &Budget) -> Result<Arc<Store>, ServeError> {
+fn open_store(settings: &Settings, budget: &Budget, mode: Mode) -> Result<Arc<Store>, ServeError> {
     let data_dir = &settings.server.data_dir;
+    let is_new = cairn_engine::preflight_store(data_dir)?.is_none();
     let options = StoreOptions {
         data_dir: data_dir.clone(),
         slices: u16::try_from(budget.slices).ok(),
@@ -256,6 +284,9 @@ fn open_store(settings: &Settings, budget: &Budget) -> Result<Arc<Store>, ServeE
     }
     store.set_lifecycle_day(settings.lifecycle.day);
     tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
+    if is_new && mode != Mode::Dev {
+        tracing::warn!(target: "service", data_dir = %data_dir.display(), "the data folder held no store: a new, empty one was created. If there should be one, stop the service and look whether its disk is mounted; storage.create_store = false refuses such a start");
+    }
     if let Err(error) = store.begin_warm_up(memory::usable().bytes / WARM_UP_PART) {
         tracing::warn!(target: "service", %error, "the metadata is not read into memory in advance");
     }

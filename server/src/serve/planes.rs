@@ -31,7 +31,7 @@ use super::subsystems::{Closers, Subsystems};
 use crate::certificates::Certificates;
 use crate::config::Settings;
 use crate::error::ServeError;
-use crate::host::open_files;
+use crate::host::open_files::Connections;
 use crate::host::watchdog::Heartbeats;
 
 /// State that all executors share; each has a clone.
@@ -49,17 +49,6 @@ pub(super) struct Shared {
     refused: RefusedRequests,
     management: ManagementState,
     console: ConsoleState,
-}
-
-/// The most connections of each plane.
-#[derive(Clone, Copy)]
-struct Connections {
-    /// `server.connections_max`, lowered to what the limit on open files allows.
-    data: usize,
-    /// From the limit on open files and the memory budget.
-    management: usize,
-    /// Likewise.
-    console: usize,
 }
 
 /// State of the management plane and of the console.
@@ -95,7 +84,6 @@ impl Shared {
         executors_serve: &Arc<AtomicBool>,
     ) -> Result<Self, ServeError> {
         let Plan { settings, budget, watchdog, shutdown, .. } = plan;
-        let connections_max = open_files::connections_possible(budget.connections_max);
         let (checked, events) = (subsystems.clone(), settings.events.enabled);
         let readiness =
             readiness::watch(checked, events, &shutdown.data, certificates.clone(), executors_serve)?;
@@ -110,9 +98,9 @@ impl Shared {
             shutdown: shutdown.clone(),
             heartbeats: Heartbeats::new(budget.executors, *watchdog),
             connections: Connections {
-                data: connections_max,
-                management: connections_max.min(budget.management_connections_max),
-                console: connections_max.min(budget.console_connections_max),
+                data: budget.connections_max,
+                management: budget.management_connections_max,
+                console: budget.console_connections_max,
             },
             throttle: CredentialThrottle::default(),
             refused: RefusedRequests::new(budget.executors),

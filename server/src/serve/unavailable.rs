@@ -24,7 +24,7 @@ use super::signals;
 use crate::certificates::{Certificates, CertificatesRead};
 use crate::config::Settings;
 use crate::error::ServeError;
-use crate::host::open_files;
+use crate::host::open_files::{self, Connections, Users};
 use crate::host::sd_notify::ServiceManager;
 use crate::host::watchdog::{Heartbeats, Watchdog};
 use crate::memory_sizes::MANAGEMENT_CONNECTIONS_MAX;
@@ -66,7 +66,10 @@ pub(crate) fn serve(
     let grace = settings.server.shutdown_grace_period;
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates)
         .map_err(ServeError::Signals)?;
-    let connections_max = open_files::connections_possible(settings.server.connections_max);
+    let users = Users { executors: EXECUTORS, slices: 0, volumes: 0 };
+    let wanted = Connections { data: settings.server.connections_max, management: 0, console: 0 };
+    let connections = open_files::connections_within(open_files::raise(), users, wanted);
+    let connections_max = connections.map_err(ServeError::Limit)?.data;
     tracing::error!(target: "service", reason, "the store was not opened: every request is refused");
     let listeners = Arc::new(Mutex::new(listeners.into_iter().next()));
     let settings = Arc::clone(settings);
