@@ -18,20 +18,21 @@ const LOCK_FILE: &str = "lock.mdb";
 const MAPS: &str = "/proc/self/maps";
 /// The mapping of LMDB is writable and shared.
 const WRITABLE_SHARED: &[u8] = b"rw-s";
-const PAGE: [u8; 4096] = [0; 4096];
+const PAGE_BYTES: usize = 4096;
 
-/// Checks that the disk has room for a page of the file: LMDB writes to the mapping while it opens.
+/// Checks that the disk takes the first page of the file, to which LMDB writes through the mapping while it opens. The
+/// page keeps its bytes: on most file systems it also keeps its place, and needs no room even on a full disk.
 ///
 /// # Errors
 /// Those of the file system, so that a full disk is an error and no SIGBUS.
 pub(crate) fn check_room(folder: &Path) -> io::Result<()> {
     let mut options = File::options();
-    let file = options.create(true).truncate(false).write(true).mode(0o600).open(folder.join(LOCK_FILE))?;
-    let length = file.metadata()?.len();
-    // Behind the end, because what is there may be in use.
-    let written = file.write_all_at(&PAGE, length.next_multiple_of(PAGE.len() as u64));
-    file.set_len(length)?;
-    written
+    options.create(true).truncate(false).read(true).write(true).mode(0o600);
+    let file = options.open(folder.join(LOCK_FILE))?;
+    let mut page = [0; PAGE_BYTES];
+    // What is missing of a short file stays zero.
+    let _ = file.read_at(&mut page, 0)?;
+    file.write_all_at(&page, 0)
 }
 
 /// Replaces the mapping of an environment that was just opened by memory with the same bytes. Without `/proc`, where it
