@@ -110,8 +110,10 @@ mod tests {
         let many = Users { executors: 16, slices: 64, volumes: 64 };
         assert!(connections_within(Some(1024), many, WANTED).is_err());
         let connections = connections_within(Some(8192), many, WANTED).expect("enough");
-        let used =
-            many.descriptors() as usize + connections.data + connections.management + connections.console;
+        let used = cairn_model::usize_of(many.descriptors())
+            + connections.data
+            + connections.management
+            + connections.console;
         assert!(used <= 8192, "{connections:?}");
     }
 }
