@@ -285,7 +285,7 @@ fn open_store(settings: &Settings, budget: &Budget, mode: Mode) -> Result<Arc<St
     store.set_lifecycle_day(settings.lifecycle.day);
     tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
     if is_new && mode != Mode::Dev {
-        tracing::warn!(target: "service", data_dir = %data_dir.display(), "the data folder held no store: a new, empty one was created. If there should be one, stop the service and look whether its disk is mounted; storage.create_store = false refuses such a start");
+        tracing::info!(target: "service", data_dir = %data_dir.display(), "the data folder held no store: a new, empty one was created. If there should be one, stop the service and look whether its disk is mounted; storage.create_store = false refuses such a start");
     }
     if let Err(error) = store.begin_warm_up(memory::usable().bytes / WARM_UP_PART) {
         tracing::warn!(target: "service", %error, "the metadata is not read into memory in advance");
