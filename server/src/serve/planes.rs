@@ -99,8 +99,8 @@ impl Shared {
             heartbeats: Heartbeats::new(budget.executors, *watchdog),
             connections: Connections {
                 data: budget.connections_max,
-                management: budget.management_connections_max,
-                console: budget.console_connections_max,
+                management: budget.connections_max.min(budget.management_connections_max),
+                console: budget.connections_max.min(budget.console_connections_max),
             },
             throttle: CredentialThrottle::default(),
             refused: RefusedRequests::new(budget.executors),
