@@ -250,6 +250,20 @@ class Page:
         """Sets whether the user prefers `light` or `dark`."""
         self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
+    @contextmanager
+    def in_language(self, language: str) -> Iterator[None]:
+        """Shows the overview in a language; afterwards in that of the browser, in the usual size."""
+        try:
+            self.run("async (language) => { localStorage.setItem('cairn-language', language); }", language)
+            self.load("#/overview")
+            self.settled()
+            yield
+        finally:
+            self.run("async () => { localStorage.removeItem('cairn-language'); }")
+            self.resize()
+            self.load("#/overview")
+            self.settled()
+
     def violations(self) -> list[str]:
         """Runs axe-core on the page and returns what it finds, one line per element."""
         if not self.run("async () => Boolean(window.axe)"):

@@ -6,6 +6,7 @@ import http.client
 import itertools
 import os
 import secrets
+import shutil
 import signal
 import socket
 import ssl
@@ -14,6 +15,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -271,3 +273,23 @@ class Cairn:
         """Returns the secrets that the output contains, completely or as their first half."""
         text = self.output()
         return [value for value in self.secrets.hidden() if value[: len(value) // 2] in text]
+
+
+@contextmanager
+def outside_the_checkout(store: Cairn, owner: int | None) -> Iterator[Cairn]:
+    """Gives a store a program and a data folder that any user can reach. The checkout may be in a home directory.
+
+    The data folder belongs to the user `owner`, or to the one who runs the tests.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="cairn-outside-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    store.binary = Path(shutil.copy2(BINARY, folder / "cairn"))
+    store.data = folder / "data"
+    store.data.mkdir()
+    if owner is not None:
+        os.chown(store.data, owner, owner)
+    try:
+        yield store
+    finally:
+        store.kill()
+        shutil.rmtree(folder)

@@ -195,18 +195,10 @@ def test_nothing_scrolls_sideways_beside_the_rail(page: Page, console_store: Cai
         .filter((element) => element === document.documentElement || ["auto", "scroll"].includes(getComputedStyle(element).overflowX))
         .map((element) => element.className || element.tagName)"""
     page.resize(width, 900)
-    try:
-        page.run("async (language) => { localStorage.setItem('cairn-language', language); }", language)
-        page.load("#/overview")
-        page.settled()
+    with page.in_language(language):
         wrong = {}
         for place in [("sharing",), ("webhooks",), ("public",), ("buckets",), ("accounts",), ("policies",), ("tokens",), ("activity",), ("bucket", versioned), ("deleted", versioned), ("bucket-access", versioned), ("object", versioned, key)]:
             page.go(*place)
             if found := page.run(sideways):
                 wrong[place[0]] = found
         assert wrong == {}
-    finally:
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.resize()
-        page.load("#/overview")
-        page.settled()

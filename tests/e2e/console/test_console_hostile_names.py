@@ -63,10 +63,7 @@ def places(console_store: Cairn) -> list[tuple]:
 def test_no_view_is_wider_than_its_window(page: Page, places: list[tuple], width: int, language: str):
     """Long names break, shorter words do not, and nothing scrolls sideways or sticks out of its box."""
     page.resize(width, 900)
-    try:
-        page.run("async (language) => { localStorage.setItem('cairn-language', language); }", language)
-        page.load("#/overview")
-        page.settled()
+    with page.in_language(language):
         wrong = {}
         for place in places:
             *parts, last = place
@@ -74,32 +71,22 @@ def test_no_view_is_wider_than_its_window(page: Page, places: list[tuple], width
             if found := page.run(TOO_WIDE):
                 wrong[str(place)[:60]] = found
         assert wrong == {}, "\n".join(f"{place}: {found}" for place, found in wrong.items())
-    finally:
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.resize()
-        page.load("#/overview")
-        page.settled()
 
 
 def test_views_are_accessible_in_german(page: Page, places: list[tuple]):
     """Axe finds nothing in dark colours either. A name that is read aloud contains the words that are seen."""
+    page.scheme("dark")
     try:
-        page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
-        page.scheme("dark")
-        page.load("#/overview")
-        page.settled()
-        found = {}
-        for place in places:
-            *parts, last = place
-            page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
-            if violations := page.violations():
-                found[str(place)[:60]] = violations[:3]
-        assert found == {}, "\n".join(f"{place}: {lines}" for place, lines in found.items())
+        with page.in_language("de"):
+            found = {}
+            for place in places:
+                *parts, last = place
+                page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
+                if violations := page.violations():
+                    found[str(place)[:60]] = violations[:3]
+            assert found == {}, "\n".join(f"{place}: {lines}" for place, lines in found.items())
     finally:
         page.scheme("light")
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.load("#/overview")
-        page.settled()
 
 
 def test_dialogs_are_in_the_middle(page: Page, places: list[tuple]):

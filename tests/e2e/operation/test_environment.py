@@ -5,14 +5,13 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.disks import SmallDisk, Unavailable, command
-from harness.server import BINARY, WITHOUT_IO_URING, Cairn
+from harness.server import BINARY, WITHOUT_IO_URING, Cairn, outside_the_checkout
 
 END_SECONDS = 20
 # No other test has this user: the kernel counts locked memory by user.
@@ -45,18 +44,10 @@ def refused(store: Cairn, *prefix: str) -> str:
 
 @pytest.fixture
 def store_of_user(make_store: MakeStore) -> Iterator[Cairn]:
-    """Returns a store for an unprivileged user, who may not enter the checkout."""
+    """Returns a store whose files an unprivileged user can reach."""
     need_root()
-    store = make_store()
-    folder = Path(tempfile.mkdtemp(prefix="cairn-environment-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    store.binary = Path(shutil.copy2(BINARY, folder / "cairn"))
-    store.data = folder / "data"
-    store.data.mkdir()
-    os.chown(store.data, USER, USER)
-    yield store
-    store.kill()
-    shutil.rmtree(folder)
+    with outside_the_checkout(make_store(), USER) as store:
+        yield store
 
 
 def put_and_get(store: Cairn) -> None:

@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from harness.s3 import error_code
-from harness.server import BINARY, WITHOUT_IO_URING, Cairn, clean_environment
+from harness.server import BINARY, WITHOUT_IO_URING, Cairn, clean_environment, outside_the_checkout
 
 END_SECONDS = 20
 NOBODY = 65534
@@ -345,18 +345,9 @@ def unprivileged(memlock_kib: int) -> list[str]:
 
 @pytest.fixture
 def public_store(make_store: MakeStore) -> Iterator[Cairn]:
-    """Returns a store that other users can access; the checkout may be in a home directory they cannot enter."""
-    store = make_store()
-    folder = Path(tempfile.mkdtemp(prefix="cairn-public-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    store.binary = Path(shutil.copy2(BINARY, folder / "cairn"))
-    store.data = folder / "data"
-    store.data.mkdir()
-    if os.geteuid() == 0:
-        os.chown(store.data, NOBODY, NOBODY)
-    yield store
-    store.kill()
-    shutil.rmtree(folder)
+    """Returns a store whose files other users can reach."""
+    with outside_the_checkout(make_store(), NOBODY if os.geteuid() == 0 else None) as store:
+        yield store
 
 
 def test_usual_memlock_limit_is_sufficient_for_unprivileged_users(public_store: Cairn):

@@ -396,7 +396,7 @@ impl<'a> Target<'a> {
         Ok(None)
     }
 
-    /// Permanently deletes an imported version. Returns `false` if there is none: a client has deleted or replaced it.
+    /// Permanently deletes an imported version. Returns `false` if no imported version has this id any more.
     pub(super) fn delete(&self, bucket: &str, key: &str, id: &str) -> Result<bool, Refused> {
         let path = format!("{}/object-versions/{}", bucket_path(bucket), encode_path(key));
         let named = [("version_id", id.to_owned()), ("only_imported", "true".to_owned())];
