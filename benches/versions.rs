@@ -4,8 +4,9 @@
 use cairn_benches::Bench;
 use cairn_engine::{
     BucketChange, CompleteUpload, ListObjects, ListVersions, NewUpload, Origin, PutPart, Versioning,
-    WriteCondition, md5_digest,
+    WriteCondition,
 };
+use cairn_md5::md5_digest;
 use cairn_model::ObjectKey;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -17,7 +17,6 @@ mod fault_reports;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod limits;
-mod md5;
 
 mod types;
 
@@ -78,7 +77,6 @@ pub use format::scrub_record::{ScrubRecord, VerifyPosition};
 pub use format::signing_key::SigningKey;
 pub use format::superblock::{StoreFacts, StoreId};
 pub use lifecycle::LifecycleOptions;
-pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use salvage::{ContentError, DamagedStore, SalvageLoss, SalvageTarget, SalvagedVersion, WriteContent};
 pub use slice::command::{CompleteUpload, ImportVersion, ImportedContent, PutObject, PutPart, VersionChange};

@@ -4,8 +4,8 @@ use crate::support::{content, copy, fill, folder, get, key, name, options, with_
 use cairn_engine::{
     Attributes, Bucket, BucketSettings, CompleteUpload, Engine, EtagKind, NewUpload, ObjectLock, Origin,
     PayloadWriter, PutObject, PutPart, StagedPayload, StoreOptions, WriteCondition, composite_etag,
-    md5_digest,
 };
+use cairn_md5::md5_digest;
 use cairn_model::Etag;
 use std::path::Path;
 use std::rc::Rc;

@@ -8,8 +8,9 @@ use cairn_engine::{
     EventType, FilterForm, ImportOutcome, ImportVersion, ImportedContent, ImportedIdentity, LifecycleChange,
     LifecycleOptions, LifecycleRule, ListVersions, NewUpload, ObjectLock, Origin, PutPart, Retention,
     RetentionMode, RuleId, Store, StoreOptions, Tags, Usage, VersionChange, Versioning, WriteCondition,
-    composite_etag, md5_digest,
+    composite_etag,
 };
+use cairn_md5::md5_digest;
 use cairn_model::{Etag, ImportedId, Timestamp, UploadId, VersionId, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;

@@ -5,9 +5,10 @@ use cairn_engine::{
     Bucket, BucketChange, BucketSettings, CompleteUpload, DayLength, DeleteOptions, Engine, EngineError,
     EventQuery, EventType, FilterForm, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions,
     NewUpload, Origin, PlannedAction, PutPart, Retention, RetentionMode, RuleId, StoreOptions, Tags,
-    Versioning, WriteCondition, md5_digest,
+    Versioning, WriteCondition,
 };
 use cairn_fixtures::ManualClock;
+use cairn_md5::md5_digest;
 use cairn_model::{ObjectKey, Timestamp, UploadId, VersionName};
 use std::path::Path;
 use std::rc::Rc;

@@ -6,9 +6,10 @@ use crate::support::{
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
     ListUploads, NewUpload, ObjectLock, Origin, PartInfo, Precondition, PutObject, PutPart, Quota, Store,
-    StoreOptions, UploadPosition, Usage, WriteCondition, composite_etag, md5_digest,
+    StoreOptions, UploadPosition, Usage, WriteCondition, composite_etag,
 };
 use cairn_fixtures::ManualClock;
+use cairn_md5::md5_digest;
 use cairn_model::{ObjectKey, UploadId};
 use std::rc::Rc;
 use std::sync::Arc;

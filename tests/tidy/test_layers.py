@@ -17,7 +17,7 @@ LAYERS = [
     {"cairn-openid", "cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-api", "cairn-engine", "cairn-net", "cairn-tables"},
-    {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb", "cairn-trust", "cairn-xml"},
+    {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb", "cairn-md5", "cairn-trust", "cairn-xml"},
     {"cairn-model"},
 ]
 # These may use the others, but no crate may depend on them.

@@ -39,7 +39,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "tables": [{"schema", "seal"}, {"error"}, {"reader", "store", "writer"}],
     "engine": [
-        {"error", "fault_reports", "limits", "md5"},
+        {"error", "fault_reports", "limits"},
         {"counters"},
         {"fault"},
         {"types"},
@@ -137,6 +137,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"check", "serve"},
         {"fuzz"},
     ],
+    "md5": [{"steps"}, {"stream"}, {"avx2", "avx512"}, {"avx512vl"}, {"digest", "lanes"}],
     "trust": [{"authorities"}, {"tls"}],
     "xml": [{"element"}, {"document"}],
     "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client", "s3"}, {"doctor"}, {"commands"}],

@@ -10,7 +10,7 @@
 use crate::device::executor_files::SharedBuffer;
 use crate::executor::memory_budget::MemoryPermit;
 use crate::limits::WRITES_IN_FLIGHT_MAX;
-use crate::md5::{Lane, MD5_BLOCK_BYTES, Md5, lanes_max, update_lanes};
+use cairn_md5::{Lane, MD5_BLOCK_BYTES, Md5, lanes_max, update_lanes};
 use futures_channel::oneshot;
 use futures_lite::future::{or, yield_now};
 use glommio::timer::sleep;
@@ -301,7 +301,7 @@ mod tests {
     use super::{HashStream, Hasher};
     use crate::device::executor_files::SharedBuffer;
     use crate::executor::memory_budget::{MemoryBudget, Recall};
-    use crate::md5::{Md5, lanes_max};
+    use cairn_md5::{lanes_max, md5_digest};
     use futures_lite::future::yield_now;
     use glommio::io::DmaFile;
     use glommio::timer::sleep;
@@ -343,7 +343,7 @@ mod tests {
     /// The digest of buffers of these bytes.
     fn digest(fills: &[u8]) -> [u8; 16] {
         let bytes: Vec<u8> = fills.iter().flat_map(|fill| [*fill; BUFFER_BYTES]).collect();
-        Md5::digest(&bytes)
+        md5_digest(&bytes)
     }
 
     fn queued(stream: &HashStream) -> usize {

@@ -4,7 +4,7 @@
 //! other tasks run. The first one that continues hashes all payloads that were passed meanwhile, in as many lanes as there are,
 //! and the others find their digest. So nothing waits for a payload that has not arrived.
 
-use crate::md5::{digest_together, lanes_max};
+use cairn_md5::{digest_together, lanes_max};
 use futures_lite::future::yield_now;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl InlineHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::md5::Md5;
+    use cairn_md5::md5_digest;
     use std::future::Future;
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
@@ -72,7 +72,7 @@ mod tests {
         }
         assert!(last.as_mut().poll(&mut context).is_pending());
         assert_eq!(hasher.waiting.borrow().iter().filter(|payload| payload.strong_count() > 0).count(), 2);
-        let expected = |number| Poll::Ready((Md5::digest(&bytes(number)), bytes(number)));
+        let expected = |number| Poll::Ready((md5_digest(&bytes(number)), bytes(number)));
         assert_eq!(first.as_mut().poll(&mut context), expected(1));
         assert!(lanes_max() < 3 || hasher.waiting.borrow().is_empty());
         assert_eq!(last.as_mut().poll(&mut context), expected(3));
@@ -92,7 +92,7 @@ mod tests {
         for (length, digest) in lengths.zip(&mut digests).rev() {
             assert_eq!(
                 digest.as_mut().poll(&mut context),
-                Poll::Ready((Md5::digest(&vec![1; length]), vec![1; length]))
+                Poll::Ready((md5_digest(&vec![1; length]), vec![1; length]))
             );
         }
     }

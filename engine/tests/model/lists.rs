@@ -150,7 +150,7 @@ pub(crate) fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
             let expected = upload
                 .parts
                 .iter()
-                .map(|(number, (seed, size))| (*number, cairn_engine::md5_digest(&content(*seed, *size))));
+                .map(|(number, (seed, size))| (*number, cairn_md5::md5_digest(&content(*seed, *size))));
             let max = usize_of(1 + random.below(3));
             assert_eq!(parts(engine, model, key, upload.id, max), expected.collect::<Vec<_>>());
         }

@@ -6,8 +6,9 @@ use crate::support::{self, content, etag, get_version, name, stage};
 use cairn_engine::{
     Attributes, Bucket, BucketChange, CompleteUpload, DeleteOptions, Engine, EngineError, NewUpload,
     ObjectLock, Origin, Precondition, PutObject, PutPart, Retention, RetentionMode, StagedPayload,
-    Versioning, WriteCondition, composite_etag, md5_digest,
+    Versioning, WriteCondition, composite_etag,
 };
+use cairn_md5::md5_digest;
 use cairn_model::{Etag, ObjectKey, VersionId, VersionName, usize_of};
 use std::rc::Rc;
 use std::sync::Arc;

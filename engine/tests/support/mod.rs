@@ -115,7 +115,7 @@ pub async fn stage_shorter(
     let mut writer = engine.write_payload(bucket, object, bytes.len() as u64 + beyond).await?;
     fill(&mut writer, bytes).await?;
     let payload = if beyond == 0 { writer.finish().await? } else { writer.finish_shorter().await? };
-    assert_eq!(payload.md5(), Some(cairn_engine::md5_digest(bytes)), "the interleaved MD5 differs");
+    assert_eq!(payload.md5(), Some(cairn_md5::md5_digest(bytes)), "the interleaved MD5 differs");
     Ok(payload)
 }
 

@@ -149,7 +149,7 @@ mod tests {
 
     /// The MD5 as the engine computes it, if it is needed.
     fn md5_for(digests: &BodyDigests, body: &[u8]) -> Option<[u8; 16]> {
-        digests.wants_md5().then(|| cairn_engine::md5_digest(body))
+        digests.wants_md5().then(|| cairn_md5::md5_digest(body))
     }
 
     fn checked(declared: DeclaredDigests, body: &[&[u8]]) -> Result<super::CheckedChecksum, &'static str> {

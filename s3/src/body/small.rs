@@ -5,7 +5,7 @@ use crate::body::digests::BodyDigests;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Element, XML_BODY_BYTES_MAX, parse};
-use cairn_engine::Md5;
+use cairn_md5::Md5;
 use cairn_net::RequestBody;
 use cairn_transfer::{SmallBody, SmallBodyError};
 

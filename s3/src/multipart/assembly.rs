@@ -98,7 +98,7 @@ mod tests {
         PartInfo {
             number,
             size: bytes.len() as u64,
-            md5: cairn_engine::md5_digest(bytes),
+            md5: cairn_md5::md5_digest(bytes),
             is_opaque: false,
             last_modified: Timestamp(0),
             checksum: Some((CRC32, digest(bytes))),

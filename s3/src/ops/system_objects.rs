@@ -8,7 +8,8 @@ use crate::call::Call;
 use crate::headers::version;
 use crate::request::sosapi::SystemObject;
 use crate::xml::writer::XmlWriter;
-use cairn_engine::{Attributes, Bucket, Md5, ObjectInfo, ObjectLock};
+use cairn_engine::{Attributes, Bucket, ObjectInfo, ObjectLock};
+use cairn_md5::Md5;
 use cairn_model::{Etag, VersionId, VersionName, u64_of};
 
 /// Bytes that hold either document.

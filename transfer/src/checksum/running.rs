@@ -1,6 +1,7 @@
 //! Computes a checksum while bytes pass.
 
-use cairn_engine::{ChecksumAlgorithm, Md5};
+use cairn_engine::ChecksumAlgorithm;
+use cairn_md5::Md5;
 use crc_fast::CrcAlgorithm;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};

@@ -5,7 +5,7 @@ use std::io::{Read, Result};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cairn_engine::Md5;
+use cairn_md5::Md5;
 use crc_fast::CrcAlgorithm;
 use ring::digest;
 
@@ -179,7 +179,7 @@ impl Digester {
                 self.next_part();
                 self.end_part();
             }
-            let digest = cairn_engine::md5_digest(&self.of_parts);
+            let digest = cairn_md5::md5_digest(&self.of_parts);
             format!("{}-{}", hex::encode(digest), self.of_parts.len() / 16)
         };
         let checksum = self.checksum.map(Checksum::finish);

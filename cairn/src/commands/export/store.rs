@@ -6,8 +6,8 @@ use std::result::Result as StdResult;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_api::RetentionMode;
-use cairn_engine::Md5;
 use cairn_http1::{encode_strict, parse_rfc3339_millis};
+use cairn_md5::Md5;
 use cairn_model::Etag;
 
 use super::content::{Origin, Problem};

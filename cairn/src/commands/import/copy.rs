@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use cairn_engine::md5_digest;
+use cairn_md5::md5_digest;
 
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;

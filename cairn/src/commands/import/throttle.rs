@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cairn_engine::Md5;
+use cairn_md5::Md5;
 
 use crate::commands::remote::Remote;
 use crate::commands::signals::nap;

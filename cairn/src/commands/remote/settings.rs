@@ -1,7 +1,7 @@
 //! What can be changed on a stored version: tags, retention and legal hold.
 
-use cairn_engine::md5_digest;
 use cairn_http1::{encode_strict, parse_rfc3339_millis, query_pairs};
+use cairn_md5::md5_digest;
 
 use crate::s3::xml::Element;
 

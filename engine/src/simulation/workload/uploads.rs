@@ -3,7 +3,6 @@
 use super::{SMALL_SIZES, Workload, object_key, random_bytes};
 use crate::error::EngineError;
 use crate::fault::Random;
-use crate::md5::md5_digest;
 use crate::simulation::history::BucketKey;
 use crate::simulation::key_state::{Change, Content, Parts};
 use crate::slice::command::CompleteUpload;
@@ -12,6 +11,7 @@ use crate::types::event::Origin;
 use crate::types::object::{PartRun, WriteCondition};
 use crate::types::object_lock::ObjectLock;
 use crate::types::upload::{NewUpload, composite_etag};
+use cairn_md5::md5_digest;
 use cairn_model::UploadId;
 use std::rc::Rc;
 use std::sync::Arc;

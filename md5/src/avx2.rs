@@ -2,7 +2,8 @@
 //!
 //! Processes one block of each stream at a time, transposed: register n holds word n of all streams.
 
-use super::{K, Lane, MD5_BLOCK_BYTES, blocks_of};
+use crate::steps::{K, MD5_BLOCK_BYTES};
+use crate::stream::{Lane, blocks_of};
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,
     _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_setzero_si256, _mm256_slli_epi32,
@@ -11,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 /// Lanes of a register.
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -112,7 +113,7 @@ fn compress(state: &mut [__m256i; 4], w: &[__m256i; 16]) {
 /// Returns the states of the lanes, one word of all lanes in each register.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn states_of(lanes: &[Lane<'_>]) -> [__m256i; 4] {
+pub(crate) fn states_of(lanes: &[Lane<'_>]) -> [__m256i; 4] {
     let mut state = [_mm256_setzero_si256(); 4];
     for (word, register) in state.iter_mut().enumerate() {
         let of = |lane: usize| lanes.get(lane).map_or(0, |lane| lane.md5.state[word].cast_signed());
@@ -124,7 +125,7 @@ pub(super) fn states_of(lanes: &[Lane<'_>]) -> [__m256i; 4] {
 /// Gives the lanes their states back.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn set_states(lanes: &mut [Lane<'_>], state: [__m256i; 4]) {
+pub(crate) fn set_states(lanes: &mut [Lane<'_>], state: [__m256i; 4]) {
     for (word, register) in state.into_iter().enumerate() {
         for (lane, value) in lanes.iter_mut().zip(words_of(register)) {
             lane.md5.state[word] = value;
@@ -135,7 +136,7 @@ pub(super) fn set_states(lanes: &mut [Lane<'_>], state: [__m256i; 4]) {
 /// Returns the words of one block of each stream: register n holds word n.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn words_of_blocks(
+pub(crate) fn words_of_blocks(
     streams: &[&[[u8; MD5_BLOCK_BYTES]]; LANES],
     block: usize,
 ) -> [__m256i; MD5_BLOCK_BYTES / 4] {
@@ -154,7 +155,7 @@ pub(super) fn words_of_blocks(
 
 /// Adds the first `blocks` blocks of every lane; at most [`LANES`] lanes.
 #[target_feature(enable = "avx2")]
-pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
+pub(crate) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
     let mut state = states_of(lanes);
     let Some(streams) = blocks_of::<LANES>(lanes) else { return };
     for block in 0..blocks {

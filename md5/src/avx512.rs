@@ -3,7 +3,8 @@
 //! Processes one block of each stream at a time, transposed: register n holds word n of all streams. AVX-512 computes each of
 //! the round functions, and each rotation, in one instruction.
 
-use super::{K, Lane, MD5_BLOCK_BYTES, blocks_of};
+use crate::steps::{K, MD5_BLOCK_BYTES};
+use crate::stream::{Lane, blocks_of};
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_loadu_si512, _mm512_rol_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
     _mm512_shuffle_i32x4, _mm512_storeu_si512, _mm512_ternarylogic_epi32, _mm512_unpackhi_epi32,
@@ -11,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 /// Lanes of a register.
-pub(super) const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -122,7 +123,7 @@ fn compress(state: &mut [__m512i; 4], w: &[__m512i; LANES]) {
 
 /// Adds the first `blocks` blocks of every lane; at most [`LANES`] lanes.
 #[target_feature(enable = "avx512f")]
-pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
+pub(crate) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
     let mut state = [_mm512_setzero_si512(); 4];
     for (word, register) in state.iter_mut().enumerate() {
         let mut words = [0; LANES];

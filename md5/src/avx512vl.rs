@@ -3,15 +3,21 @@
 //! They compute each of the round functions, and each rotation, in one instruction. Steps depend on each other, so fewer
 //! instructions in a row also make a single stream faster than scalar code.
 
-use super::avx2::{set_states, states_of, words_of_blocks};
-use super::{K, Lane, MD5_BLOCK_BYTES, blocks_of};
+use crate::avx2::{set_states, states_of, words_of_blocks};
+use crate::steps::{K, MD5_BLOCK_BYTES};
+use crate::stream::{Lane, blocks_of};
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi32_si128, _mm_cvtsi128_si32, _mm_rol_epi32,
     _mm_ternarylogic_epi32, _mm256_add_epi32, _mm256_rol_epi32, _mm256_set1_epi32, _mm256_ternarylogic_epi32,
 };
 
+/// Whether this processor has the instructions.
+pub(crate) fn is_supported() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
+}
+
 /// Lanes of a register.
-pub(super) const LANES: usize = super::avx2::LANES;
+pub(crate) const LANES: usize = crate::avx2::LANES;
 
 /// A round function in one instruction. Each constant is a truth table: bit 4x + 2y + z is the value for the bits x, y and z.
 macro_rules! mix {
@@ -70,7 +76,7 @@ fn compress_one(state: &mut [__m128i; 4], block: &[u8; MD5_BLOCK_BYTES]) {
 
 /// Adds the first `blocks` blocks of every lane; at most [`LANES`] lanes.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
+pub(crate) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
     let mut state = states_of(lanes);
     let Some(streams) = blocks_of::<LANES>(lanes) else { return };
     for block in 0..blocks {
@@ -81,7 +87,7 @@ pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
 
 /// Adds `blocks` to the state of one stream.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn update_one(state: &mut [u32; 4], blocks: &[[u8; MD5_BLOCK_BYTES]]) {
+pub(crate) fn update_one(state: &mut [u32; 4], blocks: &[[u8; MD5_BLOCK_BYTES]]) {
     let mut words = [_mm_cvtsi32_si128(0); 4];
     for (register, word) in words.iter_mut().zip(&*state) {
         *register = _mm_cvtsi32_si128(word.cast_signed());
