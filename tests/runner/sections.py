@@ -22,8 +22,8 @@ SECTIONS = ("lint", "unit", "e2e", "packages", "damage", "crash", "power")
 FURTHER_SECTIONS = ("clients",)
 # Commands of Debian's packages, as COMMAND or COMMAND:PACKAGE, and libraries as PATH:PACKAGE.
 DEBIAN = {
-    "e2e": ("chromium", "chromedriver:chromium-driver", "zsh", "fish", "mandoc", "nginx", "caddy", "haproxy", "restic", "rsync", "openssl", "sslscan",
-            "mkfs.btrfs:btrfs-progs", "mkfs.xfs:xfsprogs", "php:php-cli"),
+    "e2e": ("chromium", "chromium-headless-shell", "chromedriver:chromium-driver", "zsh", "fish", "mandoc", "nginx", "caddy", "haproxy",
+            "restic", "rsync", "openssl", "sslscan", "mkfs.btrfs:btrfs-progs", "mkfs.xfs:xfsprogs", "php:php-cli"),
     "packages": ("systemd-nspawn:systemd-container", "dpkg-shlibdeps:dpkg-dev", "strip:binutils", "podman", "crun", "ss:iproute2", "openssl"),
     "power": ("mkfs.ext4:e2fsprogs", "mkfs.xfs:xfsprogs"),
     "clients": ("aws:awscli", "s3fs", "fusermount3:fuse3", "restic", "pgbackrest", "pg_lsclusters:postgresql", "skopeo", "openssl", "mvn:maven",

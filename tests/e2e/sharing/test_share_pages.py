@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import Browser, chromium
+from harness.browser import CHROMIUM, Browser, chromium
 from harness.server import Cairn
 from harness.shares import Share, share_body
 from harness.wait import until
@@ -109,8 +109,8 @@ def pdf() -> bytes:
 
 @pytest.fixture(scope="module")
 def browser(run_folder: Path) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with chromium(run_folder / "share-browser") as opened:
+    """One browser for all tests of this file, with a viewer of PDF."""
+    with chromium(run_folder / "share-browser", binary=CHROMIUM) as opened:
         yield opened
 
 
