@@ -20,8 +20,8 @@
 
 use std::num::NonZeroUsize;
 
-use cairn_engine::StorePart;
 use cairn_engine::limits::{BufferLimits, default_slices};
+use cairn_engine::{StoreFacts, StorePart};
 
 use cairn_net::TLS_CONNECTION_BYTES;
 
@@ -166,6 +166,14 @@ fn cores() -> usize {
 /// [`ServeError::Memory`] if it is insufficient, or if more is configured than is available. [`ServeError::Store`] if the store
 /// cannot be read.
 pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
+    for_store(settings, cairn_engine::preflight_store(&settings.server.data_dir)?)
+}
+
+/// Divides the memory for a store that was found in the data folder, or for a new one.
+///
+/// # Errors
+/// [`ServeError::Memory`] if it is insufficient, or if more is configured than is available.
+pub(crate) fn for_store(settings: &Settings, found: Option<StoreFacts>) -> Result<Budget, ServeError> {
     let usable = memory::usable();
     let configured = settings.server.memory_limit;
     if let Some(limit) =
@@ -183,7 +191,6 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
         Some(slices) => Wanted::Fixed(slices.into()),
         None => Wanted::AtMost(slices_of_new_store()),
     };
-    let stored = cairn_engine::preflight_store(&settings.server.data_dir)?;
     let tls = &settings.server.tls;
     let connection_bytes =
         |has_tls: bool| CONNECTION_BYTES + if has_tls { TLS_CONNECTION_BYTES as u64 } else { 0 };
@@ -193,7 +200,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
             .server
             .executors
             .map_or_else(|| Wanted::AtMost(default_executors()), Wanted::Fixed),
-        slices: stored.map_or_else(of_new_store, |store| Wanted::Fixed(store.slices.into())),
+        slices: found.map_or_else(of_new_store, |store| Wanted::Fixed(store.slices.into())),
         connections_max: settings.server.connections_max,
         connection_bytes: connection_bytes(tls.s3.is_some()),
         management_connection_bytes: connection_bytes(tls.api.is_some()),
@@ -220,6 +227,7 @@ impl Budget {
     pub(crate) fn within_open_files(
         self,
         settings: &Settings,
+        found: Option<StoreFacts>,
         limit: Option<u64>,
     ) -> Result<Self, ServeError> {
         let wanted = Connections {
@@ -227,7 +235,7 @@ impl Budget {
             management: self.management_connections_max,
             console: self.console_connections_max,
         };
-        let possible = connections_within(settings, limit, (self.executors, self.slices), wanted)?;
+        let possible = connections_within(settings, found, limit, (self.executors, self.slices), wanted)?;
         Ok(Self {
             connections_max: possible.data,
             management_connections_max: possible.management,
@@ -240,16 +248,16 @@ impl Budget {
 /// Returns how many of the `wanted` connections `limit` open files allow, with these numbers of executors and slices.
 ///
 /// # Errors
-/// [`ServeError::Limit`] if they are too few; [`ServeError::Store`] if the store cannot be read.
+/// [`ServeError::Limit`] if they are too few.
 pub(crate) fn connections_within(
     settings: &Settings,
+    found: Option<StoreFacts>,
     limit: Option<u64>,
     (executors, slices): (usize, usize),
     wanted: Connections,
 ) -> Result<Connections, ServeError> {
     let data_dir = &settings.server.data_dir;
-    let parts = cairn_engine::preflight_store(data_dir)?
-        .map_or_else(Vec::new, |facts| cairn_engine::store_parts(data_dir, facts));
+    let parts = found.map_or_else(Vec::new, |facts| cairn_engine::store_parts(data_dir, facts));
     let is_volume = |part: &&StorePart| part.path.extension().is_some_and(|extension| extension == "vol");
     let volumes = parts.iter().filter(is_volume).count().max(slices);
     open_files::connections_within(limit, Users { executors, slices, volumes }, wanted)

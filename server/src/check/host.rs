@@ -5,7 +5,6 @@ use rustix::process::{Resource, getrlimit};
 use super::Finding;
 use crate::budget;
 use crate::config::{Settings, bytes_text};
-use crate::error::ServeError;
 use crate::host::open_files::Connections;
 use crate::memory_sizes::{CONSOLE_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MAX};
 
@@ -53,10 +52,10 @@ pub(super) fn open_files(settings: &Settings) -> Finding {
         },
     );
     let Connections { data: wanted_data, .. } = wanted;
-    match (limit, budget::connections_within(settings, limit, users, wanted)) {
-        (_, Err(ServeError::Store(_))) => {
-            Finding::warning("not compared: the store cannot be read", "fix the store first")
-        }
+    let Ok(found) = cairn_engine::preflight_store(&settings.server.data_dir) else {
+        return Finding::warning("not compared: the store cannot be read", "fix the store first");
+    };
+    match (limit, budget::connections_within(settings, found, limit, users, wanted)) {
         (_, Err(error)) => Finding::refused(error),
         (Some(limit), Ok(possible)) if possible.data < wanted_data => Finding::warning(
             format!("limit {limit}, enough for {} of {wanted_data} connections", possible.data),

@@ -21,12 +21,13 @@ mod unavailable;
 mod webhooks;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_engine::{FORMAT_VERSION, OpenError, Store, StoreOptions};
+use cairn_engine::{FORMAT_VERSION, OpenError, Store, StoreFacts, StoreOptions};
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{install_panic_hook, start_logging};
@@ -117,10 +118,7 @@ fn serve_supervised(
     // Before a new store is made: its creation would be for nothing.
     let certificates = CertificatesRead::of(&settings.server.tls).map_err(ServeError::Certificate)?;
     manager.status("Opening the store");
-    let opened = refuse_missing_store(&settings)
-        .and_then(|()| budget_of(&settings))
-        .and_then(|budget| Ok((budget, open_store(&settings, &budget, mode)?)));
-    let (budget, store) = match opened {
+    let (budget, store) = match find_and_open_store(&settings, mode) {
         Err(ServeError::Store(why @ (OpenError::FormatTooNew { .. } | OpenError::FormatTooOld { .. }))) => {
             return unavailable::serve(&settings, &why, certificates, manager, watchdog);
         }
@@ -202,20 +200,30 @@ fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Resu
     Ok(())
 }
 
-/// Refuses a data folder without a store if none may be created there: its disk may not be mounted.
-fn refuse_missing_store(settings: &Settings) -> Result<(), ServeError> {
+/// Opens the store in the data folder, or makes one, within the budget of this process.
+///
+/// # Errors
+/// [`ServeError::NoStore`] if there is none and none may be created: its disk may not be mounted. Those of the budget and of the store.
+fn find_and_open_store(settings: &Settings, mode: Mode) -> Result<(Budget, Arc<Store>), ServeError> {
     let data_dir = &settings.server.data_dir;
-    if !settings.storage.create_store && cairn_engine::preflight_store(data_dir)?.is_none() {
+    let found = cairn_engine::preflight_store(data_dir)?;
+    if found.is_none() && !settings.storage.create_store {
         return Err(ServeError::NoStore(data_dir.clone()));
     }
-    Ok(())
+    let budget = budget_of(settings, found)?;
+    let store = open_store(settings, &budget)?;
+    if found.is_none() && mode != Mode::Dev {
+        tracing::info!(target: "service", data_dir = %data_dir.display(), "the data folder held no store: a new, empty one was created. If there should be one, stop the service and look whether its disk is mounted; storage.create_store = false refuses such a start");
+    }
+    warm_up_and_warn(&store, data_dir);
+    Ok((budget, store))
 }
 
 /// Computes the budget of memory and open files, and logs it.
-fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
-    let of_memory = budget::of_settings(settings)?;
+fn budget_of(settings: &Settings, found: Option<StoreFacts>) -> Result<Budget, ServeError> {
+    let of_memory = budget::for_store(settings, found)?;
     let descriptors = open_files::raise();
-    let budget = of_memory.within_open_files(settings, descriptors)?;
+    let budget = of_memory.within_open_files(settings, found, descriptors)?;
     let Budget { limit, executors, slices, cache_bytes, buffers, .. } = budget;
     let Budget {
         connections_max, management_connections_max, console_connections_max, password_hashes, ..
@@ -259,9 +267,8 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
     Ok(budget)
 }
 
-fn open_store(settings: &Settings, budget: &Budget, mode: Mode) -> Result<Arc<Store>, ServeError> {
+fn open_store(settings: &Settings, budget: &Budget) -> Result<Arc<Store>, ServeError> {
     let data_dir = &settings.server.data_dir;
-    let is_new = cairn_engine::preflight_store(data_dir)?.is_none();
     let options = StoreOptions {
         data_dir: data_dir.clone(),
         slices: u16::try_from(budget.slices).ok(),
@@ -284,9 +291,11 @@ fn open_store(settings: &Settings, budget: &Budget, mode: Mode) -> Result<Arc<St
     }
     store.set_lifecycle_day(settings.lifecycle.day);
     tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
-    if is_new && mode != Mode::Dev {
-        tracing::info!(target: "service", data_dir = %data_dir.display(), "the data folder held no store: a new, empty one was created. If there should be one, stop the service and look whether its disk is mounted; storage.create_store = false refuses such a start");
-    }
+    Ok(store)
+}
+
+/// Reads metadata in advance, and warns of a data folder that others can read or that may lose data.
+fn warm_up_and_warn(store: &Arc<Store>, data_dir: &Path) {
     if let Err(error) = store.begin_warm_up(memory::usable().bytes / WARM_UP_PART) {
         tracing::warn!(target: "service", %error, "the metadata is not read into memory in advance");
     }
@@ -296,7 +305,6 @@ fn open_store(settings: &Settings, budget: &Budget, mode: Mode) -> Result<Arc<St
     if let Ok(FileSystem { name, loss: Some(Loss { when, fix }) }) = FileSystem::of(data_dir) {
         tracing::warn!(target: "service", data_dir = %data_dir.display(), "the data folder is on {name}: {when}; {fix}");
     }
-    Ok(store)
 }
 
 fn announce(settings: &Settings, warnings: &[String]) {
