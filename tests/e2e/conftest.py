@@ -15,11 +15,11 @@ from harness.s3 import S3
 from harness.server import Cairn
 
 SLOW_FILES = (
-    "test_hostile", "test_aws_cli", "test_unlock_flood", "test_accounts", "test_lifecycle", "test_console_browser", "test_compact", "test_openapi", "test_console",
-    "test_over_tls", "test_doctor_settings", "test_console_resilience", "test_boto3", "test_share_pages", "test_slow_copies", "test_dev",
-    "test_console_accessibility", "test_startup", "test_damaged_store", "test_client_matrix", "test_lifecycle_clients", "test_webhooks",
-    "test_console_permissions", "test_console_speed", "test_recorded_extended", "test_recorded_strict", "test_tls", "test_disk_space",
-    "test_console_folders",
+    "test_import_resumes", "test_backup", "test_lifecycle", "test_aws_cli", "test_compact", "test_openapi", "test_accounts", "test_console_hostile_names",
+    "test_console_browser", "test_console_forms", "test_extended", "test_over_tls", "test_dev", "test_console_accessibility", "test_client_matrix",
+    "test_doctor_settings", "test_console", "test_backup_recipes", "test_unlock_flood", "test_hostile", "test_import_objects", "test_console_import",
+    "test_share_pages", "test_boto3", "test_damaged_store", "test_console_speed", "test_recorded_extended", "test_recorded_strict",
+    "test_console_resilience", "test_slow_copies", "test_console_activity", "test_console_past", "test_console_overview", "test_lifecycle_clients",
 )
 RANKS = {name: rank for rank, name in enumerate(SLOW_FILES)}
 

@@ -89,7 +89,7 @@ class S3:
         self.host, self.port, self.credential = host, port, credential
         self.authority = f"{host}:{port}"
 
-    def connect(self, **options: int) -> Connection:
+    def connect(self, **options: int | str) -> Connection:
         """Opens a connection to the data plane."""
         return Connection(self.host, self.port, **options)
 

@@ -49,8 +49,10 @@ def encode_head(method: str, target: str, headers: list[tuple[str, str]]) -> byt
 class Connection:
     """A TCP connection and context manager."""
 
-    def __init__(self, host: str, port: int, *, receive_buffer_bytes: int | None = None):
+    def __init__(self, host: str, port: int, *, receive_buffer_bytes: int | None = None, source: str | None = None):
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if source is not None:
+            self.sock.bind((source, 0))
         if receive_buffer_bytes is not None:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self.sock.settimeout(DEADLINE_SECONDS)

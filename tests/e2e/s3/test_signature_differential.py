@@ -1,5 +1,7 @@
 """Compares the harness's signer and the server with botocore's signer on random inputs."""
 
+import itertools
+import os
 import random
 from urllib.parse import urlsplit
 
@@ -16,6 +18,7 @@ from harness.wire import Connection, encode_head
 SEED = 20261121
 OFFLINE_CASES = 1500
 ONLINE_CASES = 250
+_clients = itertools.count()
 KEY_ALPHABET = "abcXYZ019-._~/ !$&'()*+,:;=@%#?[]{}|^`\"<>\\é日🗝\u0301"
 VALUE_ALPHABET = "abc XYZ 019-._~/!$&'()*+,:;=@%#?[]{}|^`\"<>"
 
@@ -63,6 +66,32 @@ def test_harness_signer_agrees_with_botocore():
         assert ours == theirs["Authorization"], (number, method, target, headers)
 
 
+class Clients:
+    """Clients with wrong signatures, one after the other: the server delays the answers to an address after 16 of them."""
+
+    REFUSALS_OF_ONE = 12
+
+    def __init__(self, s3: S3):
+        self.s3, self.refusals = s3, 0
+        self.connection: Connection | None = None
+
+    def __enter__(self) -> "Clients":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.connection is not None:
+            self.connection.close()
+
+    def refused(self, method: str, target: str, headers: list[tuple[str, str]]) -> int:
+        """Sends a request that is to be refused, from an address that has not failed often, and returns its status."""
+        client, already = divmod(self.refusals, self.REFUSALS_OF_ONE)
+        if already == 0:
+            self.__exit__()
+            self.connection = self.s3.connect(source=f"127.{os.getpid() % 200 + 20}.{next(_clients) % 250}.{client % 250 + 1}")
+        self.refusals += 1
+        return answer(self.connection, method, target, headers)
+
+
 def answer(connection: Connection, method: str, target: str, headers: list[tuple[str, str]]) -> int:
     """Sends a request on an open connection and returns its status."""
     connection.send_must(encode_head(method, target, headers))
@@ -72,7 +101,7 @@ def answer(connection: Connection, method: str, target: str, headers: list[tuple
 def test_server_accepts_botocore_header_signatures(s3: S3, bucket: str):
     """A request that botocore signed answers 404 (no such key). With one wrong bit in the signature it is refused."""
     rng = random.Random(SEED + 1)
-    with s3.connect() as connection:
+    with s3.connect() as connection, Clients(s3) as clients:
         for number in range(ONLINE_CASES):
             method, target, headers, _ = random_request(rng, bucket)
             theirs = botocore_headers(s3, method, target, headers, rng.choice(("us-east-1", "auto", "x-1")))
@@ -81,14 +110,14 @@ def test_server_accepts_botocore_header_signatures(s3: S3, bucket: str):
             last = theirs["Authorization"][-1]
             theirs["Authorization"] = theirs["Authorization"][:-1] + ("0" if last != "0" else "1")
             pairs = [("Host", s3.authority), *theirs.items()]
-            assert answer(connection, method, target, pairs) == 403, (number, method, target, headers)
+            assert clients.refused(method, target, pairs) == 403, (number, method, target, headers)
 
 
 def test_server_accepts_botocore_presigned_urls(s3: S3, bucket: str):
     """A presigned URL answers 404 (no such key). With one wrong bit in the signature it is refused."""
     rng = random.Random(SEED + 2)
     keys = Credentials(s3.credential.access_key, s3.credential.secret_key)
-    with s3.connect() as connection:
+    with s3.connect() as connection, Clients(s3) as clients:
         for number in range(ONLINE_CASES):
             method, target, _, _ = random_request(rng, bucket)
             request = AWSRequest(method=method, url=f"http://{s3.authority}{target}")
@@ -97,14 +126,14 @@ def test_server_accepts_botocore_presigned_urls(s3: S3, bucket: str):
             signed = f"{parts.path}?{parts.query}"
             assert answer(connection, method, signed, [("Host", s3.authority)]) == 404, (number, method, signed)
             spoilt = signed[:-1] + ("0" if signed[-1] != "0" else "1")
-            assert answer(connection, method, spoilt, [("Host", s3.authority)]) == 403, (number, method, spoilt)
+            assert clients.refused(method, spoilt, [("Host", s3.authority)]) == 403, (number, method, spoilt)
 
 
 @pytest.mark.parametrize("kind", ["drop", "swap", "value"])
 def test_server_refuses_requests_changed_after_signing(s3: S3, bucket: str, kind: str):
     """A signed header is removed or changed, or two query values are swapped."""
     rng = random.Random(SEED + 3)
-    with s3.connect() as connection:
+    with Clients(s3) as clients:
         for _ in range(40):
             first, second = (random_text(rng, "abc", 8) for _ in range(2))
             target = f"/{bucket}/k?qa={first}&qb={second}x"
@@ -115,4 +144,4 @@ def test_server_refuses_requests_changed_after_signing(s3: S3, bucket: str, kind
                 head = [(n, v + "y" if n == "x-amz-meta-b" else v) for n, v in head]
             else:
                 target = f"/{bucket}/k?qa={second}x&qb={first}"
-            assert answer(connection, "GET", target, head) == 403, (kind, target)
+            assert clients.refused("GET", target, head) == 403, (kind, target)
