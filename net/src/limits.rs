@@ -77,6 +77,10 @@ pub(crate) const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 pub(crate) const RING_DEPTH: usize = 256;
 /// How long a task may run before it is asked to yield, so that one client with endless data does not delay the others.
 pub(crate) const PREEMPT_AFTER: Duration = Duration::from_millis(10);
+/// How long an executor may take to run its first task. Then it gets another thread, because it may sleep for ever.
+pub(crate) const BEGIN_PATIENCE: Duration = Duration::from_secs(2);
+/// Most threads that an executor gets at its start.
+pub(crate) const BEGIN_ATTEMPTS_MAX: usize = 4;
 /// Rings that glommio makes per executor. It registers the same memory with each; each registration counts.
 pub(crate) const RINGS_PER_EXECUTOR: u64 = 3;
 /// Memory of a ring of this depth: 16 KiB of requests, and 12 KiB of queues. Newer kernels count it as locked, 6.18 for

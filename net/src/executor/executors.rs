@@ -1,7 +1,8 @@
 //! Starts the executors: one glommio executor per core, each pinned and on a thread of its own.
 //!
 //! Invariant: no executor sleeps for long. On a busy machine, it may fall asleep although tasks are ready to run; see
-//! `heartbeat.rs`.
+//! `heartbeat.rs`. If it does before it has run its first task, nothing can wake it. So an executor that has not begun after
+//! [`BEGIN_PATIENCE`] gets a second thread, and the first of them that runs a task is the executor.
 //!
 //! Invariant: an executor that panics is reported at once, because all its connections and tasks are lost. The caller
 //! of [`Executors::join`] then ends the process.
@@ -9,8 +10,11 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use cairn_model::{u64_of, usize_of};
 use glommio::{CpuSet, LocalExecutorBuilder, Placement};
@@ -19,7 +23,8 @@ use super::heartbeat::Heartbeats;
 use crate::host::allocator::tune_allocator;
 use crate::host::check::{StartError, check_host, memlock_limit};
 use crate::limits::{
-    IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT_AFTER, RING_DEPTH, RINGS_PER_EXECUTOR,
+    BEGIN_ATTEMPTS_MAX, BEGIN_PATIENCE, IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT_AFTER, RING_DEPTH,
+    RINGS_PER_EXECUTOR,
 };
 
 const STATUS: &str = "/proc/self/status";
@@ -85,6 +90,20 @@ where
     W: Fn(ExecutorIndex) -> F + Clone + Send + 'static,
     F: Future<Output = ()> + 'static,
 {
+    start_attempts(count, work, BEGIN_PATIENCE, |_| PREEMPT_AFTER)
+}
+
+/// As [`start`]. `preempt_after` gives the time slice of tasks by the number of the attempt, from 1, to start an executor.
+fn start_attempts<W, F>(
+    count: usize,
+    work: W,
+    patience: Duration,
+    preempt_after: impl Fn(usize) -> Duration,
+) -> Result<Executors, StartError>
+where
+    W: Fn(ExecutorIndex) -> F + Clone + Send + 'static,
+    F: Future<Output = ()> + 'static,
+{
     check_host()?;
     if count == 0 {
         return Err(StartError::NoExecutors);
@@ -94,29 +113,75 @@ where
     let io_memory = io_memory(count, memlock_limit());
     let heartbeats =
         Heartbeats::start().map_err(|error| StartError::Executor { index: 0, reason: error.to_string() })?;
-    let (ready_sender, ready) = channel();
+    let (begun_sender, begun) = channel();
     let (ended_sender, ended) = channel();
-    for index in 0..count {
+    let claims: Vec<Claim> = (0..count).map(|_| Claim::default()).collect();
+    let spawn = |index: usize, attempt: usize| {
         // With more executors than cores, the kernel places them.
         let core = if count <= cores.len() { cores.get(index).copied() } else { None };
-        let (ready_sender, ended_sender, work) = (ready_sender.clone(), ended_sender.clone(), work.clone());
-        let heartbeats = heartbeats.clone();
+        let (begun_sender, ended_sender, work) = (begun_sender.clone(), ended_sender.clone(), work.clone());
+        let (heartbeats, claim) = (heartbeats.clone(), claims[index].clone());
+        let preempt_after = preempt_after(attempt);
         thread::Builder::new()
             .name(format!("executor-{index}"))
             .spawn(move || {
-                let placed = Placed { executor: ExecutorIndex(index), core, io_memory };
-                run(placed, work, heartbeats, ready_sender, &ended_sender)
+                let placed = Placed { executor: ExecutorIndex(index), core, io_memory, preempt_after };
+                run(placed, claim, work, heartbeats, &begun_sender, &ended_sender)
             })
-            .map_err(|error| StartError::Executor { index, reason: error.to_string() })?;
-    }
-    drop(ready_sender);
-    for (index, result) in ready {
-        result.map_err(|reason| StartError::Executor { index, reason })?;
-    }
+            .map(drop)
+            .map_err(|error| StartError::Executor { index, reason: error.to_string() })
+    };
+    begin_all(count, &begun, patience, spawn)?;
     Ok(Executors { running: count, ended })
 }
 
-type Ready = Sender<(usize, Result<(), String>)>;
+/// Starts a thread for each executor, and another one for each that has not begun after `patience`, until all have begun.
+///
+/// # Errors
+/// Those of `spawn`, and of executors that cannot be made.
+fn begin_all(
+    count: usize,
+    begun: &Receiver<Begun>,
+    patience: Duration,
+    spawn: impl Fn(usize, usize) -> Result<(), StartError>,
+) -> Result<(), StartError> {
+    let mut waiting: Vec<usize> = (0..count).collect();
+    let mut attempts = 1;
+    for &index in &waiting {
+        spawn(index, attempts)?;
+    }
+    while !waiting.is_empty() {
+        match begun.recv_timeout(patience) {
+            Ok((index, Ok(()))) => waiting.retain(|other| *other != index),
+            Ok((index, Err(reason))) => return Err(StartError::Executor { index, reason }),
+            Err(RecvTimeoutError::Timeout) if attempts < BEGIN_ATTEMPTS_MAX => {
+                attempts += 1;
+                tracing::warn!(target: "service", executors = ?waiting, "executors have not begun in time and get another thread");
+                for &index in &waiting {
+                    spawn(index, attempts)?;
+                }
+            }
+            // The machine is slow. One of the threads will begin.
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => unreachable!("`spawn` has a sender"),
+        }
+    }
+    Ok(())
+}
+
+/// Which of the threads of an executor is the executor: the first that asks.
+#[derive(Clone, Default)]
+struct Claim(Arc<AtomicBool>);
+
+impl Claim {
+    /// Returns whether nobody has asked before.
+    fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+}
+
+/// The number of an executor, and whether its first task runs or why it cannot be made.
+type Begun = (usize, Result<(), String>);
 type Ended = Sender<(ExecutorIndex, Result<(), String>)>;
 
 /// An executor's number, core and registered memory.
@@ -125,20 +190,28 @@ struct Placed {
     /// `None`: the kernel places it.
     core: Option<usize>,
     io_memory: usize,
+    /// The time slice of tasks.
+    preempt_after: Duration,
 }
 
-/// Runs one executor on its thread.
-fn run<W, F>(placed: Placed, work: W, heartbeats: Heartbeats, ready: Ready, ended: &Ended)
-where
+/// Runs one executor on its thread, unless another thread has become that executor.
+fn run<W, F>(
+    placed: Placed,
+    claim: Claim,
+    work: W,
+    heartbeats: Heartbeats,
+    begun: &Sender<Begun>,
+    ended: &Ended,
+) where
     W: Fn(ExecutorIndex) -> F,
     F: Future<Output = ()> + 'static,
 {
-    let Placed { executor, core, io_memory } = placed;
+    let Placed { executor, core, io_memory, preempt_after } = placed;
     let builder = |placement| {
         LocalExecutorBuilder::new(placement)
             .io_memory(io_memory)
             .ring_depth(RING_DEPTH)
-            .preempt_timer(PREEMPT_AFTER)
+            .preempt_timer(preempt_after)
     };
     let made = catch_unwind(|| {
         let pinned = core.and_then(|core| match builder(Placement::Fixed(core)).make() {
@@ -153,15 +226,26 @@ where
     let local = match made.unwrap_or_else(|panic| Err(panic_text(panic.as_ref()))) {
         Ok(local) => local,
         Err(reason) => {
-            let _ = ready.send((executor.0, Err(reason)));
+            let _ = begun.send((executor.0, Err(reason)));
             return;
         }
     };
-    // `start` waits for this. If it has failed meanwhile, the process is about to end.
-    let _ = ready.send((executor.0, Ok(())));
-    drop(ready);
-    let outcome = catch_unwind(AssertUnwindSafe(|| local.run(heartbeats.during(work(executor)))));
-    let _ = ended.send((executor, outcome.map_err(|panic| panic_text(panic.as_ref()))));
+    let first_task = async {
+        let is_executor = claim.take();
+        if is_executor {
+            // `start` waits for this. If it has failed meanwhile, the process is about to end.
+            let _ = begun.send((executor.0, Ok(())));
+            heartbeats.during(work(executor)).await;
+        }
+        is_executor
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| local.run(first_task)));
+    let outcome = match outcome {
+        Ok(false) => return,
+        Ok(true) => Ok(()),
+        Err(panic) => Err(panic_text(panic.as_ref())),
+    };
+    let _ = ended.send((executor, outcome));
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
@@ -233,6 +317,29 @@ mod tests {
         assert_eq!(parse_cores("0-2,5,7-8"), Some(vec![0, 1, 2, 5, 7, 8]));
         assert_eq!(parse_cores(""), None);
         assert!(!allowed_cores().is_empty());
+    }
+
+    /// Seen on a busy machine: the time slice was over before the first task ran. The executor slept, and the server never
+    /// became ready.
+    #[test]
+    fn an_executor_that_sleeps_before_its_first_task_gets_another_thread() {
+        let (sender, receiver) = channel();
+        let work = move |executor: ExecutorIndex| {
+            let sender = sender.clone();
+            async move { sender.send(executor.0).unwrap() }
+        };
+        let slice = |attempt| if attempt == 1 { Duration::from_nanos(1) } else { PREEMPT_AFTER };
+        start_attempts(2, work, Duration::from_millis(200), slice).unwrap().join().unwrap();
+        let mut ran = [receiver.recv().unwrap(), receiver.recv().unwrap()];
+        ran.sort_unstable();
+        assert_eq!(ran, [0, 1]);
+    }
+
+    #[test]
+    fn one_thread_becomes_the_executor() {
+        let claim = Claim::default();
+        assert!(claim.clone().take());
+        assert!(!claim.take());
     }
 
     #[test]

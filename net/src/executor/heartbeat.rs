@@ -12,7 +12,7 @@
 //!
 //! The sockets are read before that task does anything else, because the executor may fall asleep in this way as soon as it
 //! waits for the first time. When tasks of their own read them, an executor was seen to sleep before these had run at all: it
-//! never served a request.
+//! never served a request. It may even sleep before its first task has run; `executors.rs` sees to that.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Write};
