@@ -10,10 +10,11 @@ use crate::log_position::Position;
 use crate::meta_page::{META_BYTES, MetaFields};
 use crate::reader_table;
 use crate::reading_threads;
+use crate::steady_io::cannot_preallocate;
 use crate::table::{Database, TOTALS_TABLE, Table};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use std::fs::File;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
@@ -372,8 +373,7 @@ impl Generation {
                         at += piece;
                         continue;
                     }
-                    // The file system, or the sandbox of the process, has no preallocation.
-                    Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM) => is_reserved = false,
+                    Err(error) if cannot_preallocate(error) => is_reserved = false,
                     Err(error) => return Err(heed::Error::Io(error.into()).into()),
                 }
             }

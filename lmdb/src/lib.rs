@@ -73,7 +73,7 @@ pub use log::commit_log::{LogOptions, LogStatus};
 pub use record::{RECORD_HEAD_BYTES, Record};
 pub use salvage::{LostRange, LostRanges, Salvaged, SalvagedEnvironment, SalvagedTable};
 pub use snapshot::{Snapshot, SnapshotCopy, remove_log_of_replaced_file};
-pub use steady_io::{free_gradually, write_back};
+pub use steady_io::{cannot_preallocate, free_gradually, write_back};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;
 pub use totals::Totals;

@@ -3,6 +3,7 @@
 //! To flush or to free much at once keeps the device busy, and the flushes of requests wait for that.
 
 use crate::limits::{SHRINK_PAUSE, SHRINK_STEP_BYTES};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -34,6 +35,12 @@ pub fn write_back(file: &File, range: Range<u64>) -> io::Result<()> {
     assert!(!range.is_empty(), "an empty range would mean the whole file");
     let flags = libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     or_flush(file, sync_file_range(file, range, flags))
+}
+
+/// Returns whether an error of fallocate(2) means that the file system, or the sandbox of the process, has no preallocation.
+#[must_use]
+pub fn cannot_preallocate(error: Errno) -> bool {
+    matches!(error, Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM)
 }
 
 /// Flushes the file where a sandbox has no `sync_file_range`.

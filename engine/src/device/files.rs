@@ -7,6 +7,7 @@
 use crate::device::file_map::AllocationMap;
 use crate::fault::{Faults, SimulatedFile, SimulatedFiles};
 use crate::limits::UNIT_BYTES;
+use cairn_lmdb::cannot_preallocate;
 use rustix::fs::{FallocateFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::io::{Errno, retry_on_intr};
 use std::fs::{File, OpenOptions};
@@ -103,11 +104,6 @@ fn wait_for_earlier_writes(file: &File) {
 /// Calls fallocate(2), again if a signal has interrupted it.
 fn fallocate(file: &File, flags: FallocateFlags, offset: u64, bytes: u64) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::fallocate(file, flags, offset, bytes))
-}
-
-/// Returns whether the file system, or the sandbox of the process, has no preallocation.
-fn cannot_preallocate(error: Errno) -> bool {
-    matches!(error, Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM)
 }
 
 /// An open volume file. All offsets, lengths and buffers are aligned to whole units.
