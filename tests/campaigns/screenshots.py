@@ -8,8 +8,8 @@ import argparse
 import base64
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from harness import showcase
@@ -106,20 +106,6 @@ class Photographer:
         self.take(f"uploads-interrupted-{suffix}")
 
 
-@contextmanager
-def in_german(page: Page) -> Iterator[None]:
-    """Shows the console in German meanwhile."""
-    page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
-    page.load("#/overview")
-    page.settled()
-    try:
-        yield
-    finally:
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.load("#/overview")
-        page.settled()
-
-
 def everything(shots: Photographer, store: Cairn, ids: dict[str, str], files: list[Path]) -> None:
     """Takes all pictures."""
     page = shots.page
@@ -143,7 +129,7 @@ def everything(shots: Photographer, store: Cairn, ids: dict[str, str], files: li
                 shots.dialog(suffix, name, place, buttons)
             shots.selection(suffix)
             shots.uploads(suffix, files)
-    with in_german(page):
+    with page.in_language("de"):
         for size, (width, height) in SIZES.items():
             page.resize(width, height)
             for name in ("overview", "objects", "settings", "object-picture", "webhooks"):

@@ -145,15 +145,8 @@ def test_object_page_fits(page: Page, console_store: Cairn, versioned: str, widt
     """Also with the longest key and long metadata, in German."""
     key = "folder/" + "ein sehr langer Name ohne Ende " * 20
     console_store.s3.put(versioned, key, b"x", headers=[("x-amz-meta-" + "n" * 60, "v" * 600)])
-    try:
-        page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
-        page.load("#/overview")
+    with page.in_language("de"):
         page.resize(width)
         page.go("object", versioned, key)
         page.run("async () => [...document.querySelectorAll('button')].find((one) => one.textContent === 'Bearbeiten').click()")
         assert page.run("async () => document.documentElement.scrollWidth") <= width
-    finally:
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.resize()
-        page.load("#/overview")
-        page.settled()

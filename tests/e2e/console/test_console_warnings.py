@@ -140,8 +140,7 @@ def test_damage_is_shown_in_the_overview(page: Page):
 
 def test_german_pages_have_german_errors(page: Page, console_store: Cairn, bucket: str):
     """They had the server's English message. Where that says more, it follows."""
-    try:
-        page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
+    with page.in_language("de"):
         page.load("#/bucket/no-such-bucket")
         page.see("Den Bucket gibt es nicht.")
         page.load("#/buckets")
@@ -153,10 +152,6 @@ def test_german_pages_have_german_errors(page: Page, console_store: Cairn, bucke
         page.fill("Name", "Bad_Name")
         page.run("async () => document.querySelector('dialog button[type=submit]').click()")
         page.see("Der Name ist für einen Bucket nicht gültig. Der Server sagt: ")
-    finally:
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.load("#/overview")
-        page.settled()
     page.refusals_are_expected()
 
 
@@ -210,25 +205,20 @@ def test_german_pages_have_no_english_texts(page: Page, console_store: Cairn, ve
     refused = expect(admin.get("/refused-requests"), 200)["refused_requests"][0]["request_id"]
     tabs = [(tab, versioned) for tab in ("deleted", "bucket-access", "lifecycle", "bucket-events", "settings", "bucket")]
     try:
-        page.run("async () => { localStorage.setItem('cairn-language', 'de'); }")
-        page.load("#/overview")
-        page.settled()
-        english = {}
-        for place in [("overview",), ("buckets",), ("sharing",), ("public",), ("policies",), ("access",), ("tokens",), ("webhooks",), ("activity",), ("refused",), ("refused", refused), ("storage",), ("backups",),
-                      *((("import", {"step": step})) for step in ("source", "plan", "copy", "report")), *tabs, ("object", versioned, "k"), ("bucket", versioned, {"at": "2026-01-01T00:00:00Z"}), ("sessions",)]:
-            *parts, last = place
-            page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
-            if found := page.run(FIND_ENGLISH, ["test-", "AWS SDK"]):
-                english[str(place)] = found
-        assert english == {}
-        page.go("refused", refused)
-        page.see("Der Server sagt:")
-        page.go("object", versioned, "k")
-        page.click("Weitere Aktionen")
-        page.click("Prüfen")
-        page.see("unversehrt")
+        with page.in_language("de"):
+            english = {}
+            for place in [("overview",), ("buckets",), ("sharing",), ("public",), ("policies",), ("access",), ("tokens",), ("webhooks",), ("activity",), ("refused",), ("refused", refused), ("storage",), ("backups",),
+                          *((("import", {"step": step})) for step in ("source", "plan", "copy", "report")), *tabs, ("object", versioned, "k"), ("bucket", versioned, {"at": "2026-01-01T00:00:00Z"}), ("sessions",)]:
+                *parts, last = place
+                page.go(*parts, **last) if isinstance(last, dict) else page.go(*place)
+                if found := page.run(FIND_ENGLISH, ["test-", "AWS SDK"]):
+                    english[str(place)] = found
+            assert english == {}
+            page.go("refused", refused)
+            page.see("Der Server sagt:")
+            page.go("object", versioned, "k")
+            page.click("Weitere Aktionen")
+            page.click("Prüfen")
+            page.see("unversehrt")
     finally:
-        page.run("async () => { localStorage.removeItem('cairn-language'); }")
-        page.load("#/overview")
-        page.settled()
         admin.delete(f"/webhooks/{hook}")
