@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import socketserver
 import subprocess
 import threading
@@ -125,11 +126,11 @@ def wait_for(driver: str, process: subprocess.Popen) -> None:
 
 @contextmanager
 def ended_after(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
-    """Ends a process after the block."""
+    """Ends the group of a process after the block: Debian starts browsers through a shell, which would end alone."""
     try:
         yield process
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait(START_SECONDS)
 
 
@@ -157,7 +158,7 @@ def chromium(folder: Path, *arguments: str, binary: str = SHELL) -> Iterator[Bro
 
     def start(*command: str) -> subprocess.Popen:
         with (folder / f"{command[0]}.log").open("wb") as log:
-            return subprocess.Popen([program(command[0]), *command[1:]], env=environment, stdout=log, stderr=log)
+            return subprocess.Popen([program(command[0]), *command[1:]], env=environment, stdout=log, stderr=log, start_new_session=True)
 
     with ExitStack() as ended:
         started = start(binary, "--headless", *ARGUMENTS, *arguments, "--remote-debugging-port=0", f"--user-data-dir={profile}")
