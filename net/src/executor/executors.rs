@@ -153,7 +153,11 @@ fn begin_all(
     while !waiting.is_empty() {
         match begun.recv_timeout(patience) {
             Ok((index, Ok(()))) => waiting.retain(|other| *other != index),
-            Ok((index, Err(reason))) => return Err(StartError::Executor { index, reason }),
+            // A further thread of an executor that has begun meanwhile is not needed.
+            Ok((index, Err(reason))) if waiting.contains(&index) => {
+                return Err(StartError::Executor { index, reason });
+            }
+            Ok((_, Err(_))) => {}
             Err(RecvTimeoutError::Timeout) if attempts < BEGIN_ATTEMPTS_MAX => {
                 attempts += 1;
                 tracing::warn!(target: "service", executors = ?waiting, "executors have not begun in time and get another thread");
@@ -297,6 +301,7 @@ fn parse_cores(list: &str) -> Option<Vec<usize>> {
 mod tests {
     use super::*;
     use crate::limits::HEARTBEAT_INTERVAL;
+    use std::future::{Ready, ready};
 
     #[test]
     fn registered_memory_is_at_most_half_the_limit() {
@@ -319,20 +324,37 @@ mod tests {
         assert!(!allowed_cores().is_empty());
     }
 
+    /// Work that reports the number of its executor, and ends.
+    fn reported_work() -> (impl Fn(ExecutorIndex) -> Ready<()> + Clone + Send, Receiver<usize>) {
+        let (sender, receiver) = channel();
+        let work = move |executor: ExecutorIndex| {
+            sender.send(executor.0).unwrap();
+            ready(())
+        };
+        (work, receiver)
+    }
+
     /// Seen on a busy machine: the time slice was over before the first task ran. The executor slept, and the server never
     /// became ready.
     #[test]
     fn an_executor_that_sleeps_before_its_first_task_gets_another_thread() {
-        let (sender, receiver) = channel();
-        let work = move |executor: ExecutorIndex| {
-            let sender = sender.clone();
-            async move { sender.send(executor.0).unwrap() }
-        };
+        let (work, receiver) = reported_work();
         let slice = |attempt| if attempt == 1 { Duration::from_nanos(1) } else { PREEMPT_AFTER };
         start_attempts(2, work, Duration::from_millis(200), slice).unwrap().join().unwrap();
         let mut ran = [receiver.recv().unwrap(), receiver.recv().unwrap()];
         ran.sort_unstable();
         assert_eq!(ran, [0, 1]);
+    }
+
+    #[test]
+    fn a_thread_that_fails_after_its_executor_has_begun_is_ignored() {
+        let (sender, begun) = channel();
+        let spawn = |index: usize, _| {
+            sender.send((index, Ok(()))).unwrap();
+            sender.send((index, Err("no memory for a second thread".to_owned()))).unwrap();
+            Ok(())
+        };
+        begin_all(2, &begun, BEGIN_PATIENCE, spawn).unwrap();
     }
 
     #[test]
@@ -344,11 +366,7 @@ mod tests {
 
     #[test]
     fn executors_finish_their_work() {
-        let (sender, receiver) = channel();
-        let work = move |executor: ExecutorIndex| {
-            let sender = sender.clone();
-            async move { sender.send(executor.0).unwrap() }
-        };
+        let (work, receiver) = reported_work();
         start(2, work).unwrap().join().unwrap();
         let mut ran: Vec<usize> = receiver.iter().collect();
         ran.sort_unstable();
