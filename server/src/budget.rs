@@ -160,20 +160,12 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Divides the memory that the host, the control group or the configuration allows, for the store in the data folder.
-///
-/// # Errors
-/// [`ServeError::Memory`] if it is insufficient, or if more is configured than is available. [`ServeError::Store`] if the store
-/// cannot be read.
-pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
-    for_store(settings, cairn_engine::preflight_store(&settings.server.data_dir)?)
-}
-
-/// Divides the memory for a store that was found in the data folder, or for a new one.
+/// Divides the memory that the host, the control group or the configuration allows, for the store that was found in the data
+/// folder or for a new one.
 ///
 /// # Errors
 /// [`ServeError::Memory`] if it is insufficient, or if more is configured than is available.
-pub(crate) fn for_store(settings: &Settings, found: Option<StoreFacts>) -> Result<Budget, ServeError> {
+pub(crate) fn of_settings(settings: &Settings, found: Option<StoreFacts>) -> Result<Budget, ServeError> {
     let usable = memory::usable();
     let configured = settings.server.memory_limit;
     if let Some(limit) =

@@ -39,8 +39,11 @@ pub(super) fn open_files(settings: &Settings) -> Finding {
         management: MANAGEMENT_CONNECTIONS_MAX,
         console: CONSOLE_CONNECTIONS_MAX,
     };
-    // A fault of the memory or the store is reported by its own check.
-    let (users, wanted) = budget::of_settings(settings).map_or_else(
+    let Ok(found) = cairn_engine::preflight_store(&settings.server.data_dir) else {
+        return Finding::warning("not compared: the store cannot be read", "fix the store first");
+    };
+    // A fault of the memory is reported by its own check.
+    let (users, wanted) = budget::of_settings(settings, found).map_or_else(
         |_| {
             (
                 (settings.server.executors.unwrap_or(1), settings.storage.slices.unwrap_or(1).into()),
@@ -52,9 +55,6 @@ pub(super) fn open_files(settings: &Settings) -> Finding {
         },
     );
     let Connections { data: wanted_data, .. } = wanted;
-    let Ok(found) = cairn_engine::preflight_store(&settings.server.data_dir) else {
-        return Finding::warning("not compared: the store cannot be read", "fix the store first");
-    };
     match (limit, budget::connections_within(settings, found, limit, users, wanted)) {
         (_, Err(error)) => Finding::refused(error),
         (Some(limit), Ok(possible)) if possible.data < wanted_data => Finding::warning(

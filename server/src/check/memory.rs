@@ -3,16 +3,12 @@
 use super::Finding;
 use crate::budget::{self, Budget, mebibytes};
 use crate::config::{Settings, keys};
-use crate::error::ServeError;
 
 pub(super) fn memory(settings: &Settings) -> Finding {
-    let budget = match budget::of_settings(settings) {
-        Err(ServeError::Store(_)) => {
-            return Finding::warning(
-                "cannot be divided because the store cannot be read",
-                "fix the store first",
-            );
-        }
+    let Ok(found) = cairn_engine::preflight_store(&settings.server.data_dir) else {
+        return Finding::warning("cannot be divided because the store cannot be read", "fix the store first");
+    };
+    let budget = match budget::of_settings(settings, found) {
         Err(error) => return Finding::refused(error),
         Ok(budget) => budget,
     };
@@ -24,9 +20,8 @@ pub(super) fn memory(settings: &Settings) -> Finding {
         mebibytes(cache_bytes)
     );
     let usual = budget::slices_of_new_store();
-    let is_new = matches!(cairn_engine::preflight_store(&settings.server.data_dir), Ok(None));
     // The number of slices never changes, however much memory is available later.
-    if is_new && settings.storage.slices.is_none() && slices < usual {
+    if found.is_none() && settings.storage.slices.is_none() && slices < usual {
         message
             .push_str(&format!("; a new store gets {slices} slices permanently ({usual} with more memory)"));
     }

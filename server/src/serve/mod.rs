@@ -203,7 +203,9 @@ fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Resu
 /// Opens the store in the data folder, or makes one, within the budget of this process.
 ///
 /// # Errors
-/// [`ServeError::NoStore`] if there is none and none may be created: its disk may not be mounted. Those of the budget and of the store.
+/// [`ServeError::NoStore`] if the folder holds no store and none may be created; its disk may not be mounted.
+/// [`ServeError::Memory`] or [`ServeError::Limit`] if the process has too few resources. [`ServeError::Store`] if the store
+/// cannot be opened.
 fn find_and_open_store(settings: &Settings, mode: Mode) -> Result<(Budget, Arc<Store>), ServeError> {
     let data_dir = &settings.server.data_dir;
     let found = cairn_engine::preflight_store(data_dir)?;
@@ -221,7 +223,7 @@ fn find_and_open_store(settings: &Settings, mode: Mode) -> Result<(Budget, Arc<S
 
 /// Computes the budget of memory and open files, and logs it.
 fn budget_of(settings: &Settings, found: Option<StoreFacts>) -> Result<Budget, ServeError> {
-    let of_memory = budget::for_store(settings, found)?;
+    let of_memory = budget::of_settings(settings, found)?;
     let descriptors = open_files::raise();
     let budget = of_memory.within_open_files(settings, found, descriptors)?;
     let Budget { limit, executors, slices, cache_bytes, buffers, .. } = budget;
