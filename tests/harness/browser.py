@@ -11,28 +11,28 @@ import signal
 import socketserver
 import subprocess
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import requests
 
 from .server import LOOPBACK, free_ports
+from .wait import until
 
 START_SECONDS = 60.0
 SCRIPT_SECONDS = 60.0
-POLL_SECONDS = 0.05
 # Chromium without windows, menus and its viewer of PDF: the same engine, at half the processor time.
 SHELL = "chromium-headless-shell"
 CHROMIUM = "chromium"
-# Root needs --no-sandbox, and small machines have a small /dev/shm.
+# Root needs --no-sandbox, and small machines have a small /dev/shm. A page that is not in front is drawn and keeps its clocks, as
+# one in front.
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--enable-automation",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-popup-blocking",
+    "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
 ]
-# A page that is not in front is drawn and keeps its clocks, as one in front.
-ARGUMENTS += ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"]
 
 
 class BrowserError(AssertionError):
@@ -110,18 +110,23 @@ def program(name: str) -> str:
     return found
 
 
-def wait_for(driver: str, process: subprocess.Popen) -> None:
-    """Waits until the driver answers."""
-    give_up = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            if requests.get(f"{driver}/status", timeout=5).json()["value"]["ready"]:
-                return
-        except requests.ConnectionError:
-            pass
-        if process.poll() is not None or time.monotonic() > give_up:
-            raise BrowserError(f"chromedriver ended with {process.poll()} or does not answer")
-        time.sleep(POLL_SECONDS)
+def until_started(process: subprocess.Popen, name: str, look: Callable[[], Any]) -> Any:
+    """Polls until a program has started, and returns what `look` has found. Fails when the program ends."""
+    def found() -> Any:
+        seen = look()
+        if not seen and process.poll() is not None:
+            raise BrowserError(f"{name} ended with {process.returncode}")
+        return seen
+
+    return until(found, f"{name} does not answer", START_SECONDS)
+
+
+def answers(driver: str) -> bool:
+    """Returns whether the driver takes sessions."""
+    try:
+        return requests.get(f"{driver}/status", timeout=5).json()["value"]["ready"]
+    except requests.ConnectionError:
+        return False
 
 
 @contextmanager
@@ -130,19 +135,16 @@ def ended_after(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        # The group is gone if all of it has ended by itself.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait(START_SECONDS)
 
 
-def port_of_devtools(profile: Path, process: subprocess.Popen) -> str:
-    """Waits until a browser has written its port of the DevTools protocol into its profile, and returns it."""
+def port_of_devtools(profile: Path) -> str:
+    """Returns the port of the DevTools protocol, which a browser writes into its profile; nothing before that."""
     file = profile / "DevToolsActivePort"
-    give_up = time.monotonic() + START_SECONDS
-    while not (file.exists() and (lines := file.read_text().splitlines())):
-        if process.poll() is not None or time.monotonic() > give_up:
-            raise BrowserError(f"the browser ended with {process.poll()} or opens no port")
-        time.sleep(POLL_SECONDS)
-    return lines[0]
+    return file.read_text().partition("\n")[0] if file.exists() else ""
 
 
 @contextmanager
@@ -156,19 +158,19 @@ def chromium(folder: Path, *arguments: str, binary: str = SHELL) -> Iterator[Bro
     # The profile and crash reports are stored below HOME.
     environment = os.environ | {"HOME": str(folder)}
 
-    def start(*command: str) -> subprocess.Popen:
-        with (folder / f"{command[0]}.log").open("wb") as log:
-            return subprocess.Popen([program(command[0]), *command[1:]], env=environment, stdout=log, stderr=log, start_new_session=True)
+    def start(name: str, *words: str) -> subprocess.Popen:
+        with (folder / f"{name}.log").open("wb") as log:
+            return subprocess.Popen([program(name), *words], env=environment, stdout=log, stderr=log, start_new_session=True)
 
     with ExitStack() as ended:
-        started = start(binary, "--headless", *ARGUMENTS, *arguments, "--remote-debugging-port=0", f"--user-data-dir={profile}")
-        browser = ended.enter_context(ended_after(started))
+        words = ("--headless", *ARGUMENTS, *arguments, "--remote-debugging-port=0", f"--user-data-dir={profile}")
+        browser = ended.enter_context(ended_after(start(binary, *words)))
         process = ended.enter_context(ended_after(start("chromedriver", f"--port={port}")))
-        devtools = f"{LOOPBACK}:{port_of_devtools(profile, browser)}"
+        devtools = f"{LOOPBACK}:{until_started(browser, binary, lambda: port_of_devtools(profile))}"
         if binary == SHELL:
             # The driver waits for a page, and this browser begins without one.
             requests.put(f"http://{devtools}/json/new?about:blank", timeout=START_SECONDS).raise_for_status()
-        wait_for(driver, process)
+        until_started(process, "chromedriver", lambda: answers(driver))
         logs = {"browser": "ALL", "performance": "ALL"}
         options = {"debuggerAddress": devtools}
         wanted = {"goog:loggingPrefs": logs, "browserName": "chrome", "goog:chromeOptions": options, "timeouts": {"script": int(SCRIPT_SECONDS * 1000)}}

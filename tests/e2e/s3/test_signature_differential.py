@@ -18,7 +18,7 @@ from harness.wire import Connection, encode_head
 SEED = 20261121
 OFFLINE_CASES = 1500
 ONLINE_CASES = 250
-_clients = itertools.count()
+_addresses = itertools.count()
 KEY_ALPHABET = "abcXYZ019-._~/ !$&'()*+,:;=@%#?[]{}|^`\"<>\\é日🗝\u0301"
 VALUE_ALPHABET = "abc XYZ 019-._~/!$&'()*+,:;=@%#?[]{}|^`\"<>"
 
@@ -73,21 +73,24 @@ class Clients:
 
     def __init__(self, s3: S3):
         self.s3, self.refusals = s3, 0
-        self.connection: Connection | None = None
+        self.connection = self.connect()
+
+    def connect(self) -> Connection:
+        """Connects from an address that has sent nothing before."""
+        number = next(_addresses)
+        return self.s3.connect(source=f"127.{os.getpid() % 200 + 20}.{number // 250}.{number % 250 + 1}")
 
     def __enter__(self) -> "Clients":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.connection is not None:
-            self.connection.close()
+        self.connection.close()
 
     def refused(self, method: str, target: str, headers: list[tuple[str, str]]) -> int:
-        """Sends a request that is to be refused, from an address that has not failed often, and returns its status."""
-        client, already = divmod(self.refusals, self.REFUSALS_OF_ONE)
-        if already == 0:
-            self.__exit__()
-            self.connection = self.s3.connect(source=f"127.{os.getpid() % 200 + 20}.{next(_clients) % 250}.{client % 250 + 1}")
+        """Sends a request that is to be refused, and returns its status."""
+        if self.refusals == self.REFUSALS_OF_ONE:
+            self.connection.close()
+            self.connection, self.refusals = self.connect(), 0
         self.refusals += 1
         return answer(self.connection, method, target, headers)
 
