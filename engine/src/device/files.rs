@@ -218,7 +218,7 @@ impl VolumeFile {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 Ok(futimens(file, &Timestamps { last_access: now, last_modification: now })?)
             }
-            Self::Simulated(_) => Ok(()),
+            Self::Simulated(file) => file.touch(),
         }
     }
 

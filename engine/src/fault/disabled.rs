@@ -106,6 +106,10 @@ impl SimulatedFile {
         match *self {}
     }
 
+    pub(crate) fn touch(&self) -> io::Result<()> {
+        match *self {}
+    }
+
     pub(crate) fn sync(&self) -> io::Result<()> {
         match *self {}
     }

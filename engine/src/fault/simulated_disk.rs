@@ -42,6 +42,8 @@ pub enum Operation {
     Punch,
     /// A flush of the names in a folder.
     SyncFolder,
+    /// A change of a file's times, which is a part of the test that a device must pass before a volume recovers.
+    Touch,
 }
 
 /// How an operation fails.
@@ -454,6 +456,14 @@ impl SimulatedFile {
     pub(crate) fn set_length(&self, bytes: u64) -> io::Result<()> {
         self.disk.lock().file(self.number).set_length(bytes);
         Ok(())
+    }
+
+    /// Changes the times of the file, which are not simulated.
+    pub(crate) fn touch(&self) -> io::Result<()> {
+        match self.disk.lock().count_and_fail(Operation::Touch) {
+            Some(Effect::Error(number)) => Err(error(number)),
+            Some(Effect::Short | Effect::Lie) | None => Ok(()),
+        }
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {

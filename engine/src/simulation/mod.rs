@@ -16,11 +16,12 @@
 //! | a write fails or is short | [`Operation::Write`] | all other data; the change is refused and its space becomes free |
 //! | preallocation fails (disk full) | [`Operation::Grow`] | all data; changes that need new space are refused |
 //! | hole punching fails | [`Operation::Punch`] | all data; the space stays allocated |
-//! | a flush fails | [`Operation::Flush`] | all acknowledged changes; the volume takes no more writes until the store is opened again |
+//! | a flush fails | [`Operation::Flush`] | all acknowledged changes; the volume takes no more writes until it has recovered |
+//! | a volume does not recover | [`Operation::Touch`] | all acknowledged changes; the volume takes no more writes |
 //! | a flush, or a write, reports success too early | [`Effect::Lie`] | nothing is guaranteed; the campaign must detect the loss |
 //!
-//! Not simulated: a power cut within LMDB's own commit (the power-cut tests in `tests/power-cut` do that), data that decays on the
-//! device (`tests/damage`), and more than one executor.
+//! Not simulated: a power cut within LMDB's own commit (`tests/campaign power-cut` does that), data that decays on the
+//! device (`tests/campaign damage`), and more than one executor.
 
 mod bucket_contents;
 mod buckets;

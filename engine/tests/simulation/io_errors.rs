@@ -56,6 +56,10 @@ fn once(operation: Operation, effect: Effect) -> Fault {
     Fault { operation, skip: 0, times: 1, effect }
 }
 
+fn always(operation: Operation, effect: Effect) -> Fault {
+    Fault { operation, skip: 0, times: u64::MAX, effect }
+}
+
 fn anything() -> WriteCondition {
     WriteCondition::default()
 }
@@ -97,7 +101,7 @@ fn simulated(folder: &Path) -> Arc<Simulation> {
 /// Returns the free bytes in the volumes once the maintainer has stopped preallocating, which reserves some of them.
 async fn settled_free_bytes(engine: &Rc<Engine>) -> u64 {
     /// So many polls in a row must give the same. The maintainer's writes in memory take far less time than one poll.
-    const SAME_POLLS: usize = 10;
+    const SAME_POLLS: usize = 40;
     let (mut free, mut same) = (engine.store().usage().free_volume_bytes, 0);
     while same < SAME_POLLS {
         glommio::timer::sleep(POLL_INTERVAL).await;
@@ -183,6 +187,8 @@ fn failed_flush_makes_the_volume_read_only() {
         engine.store().set_fault_observer(Box::new(observer));
         assert_eq!(engine.store().check_storage(), Ok(()));
         disk.plan(once(Operation::Flush, EIO));
+        // The volume does not recover, however long this test takes.
+        disk.plan(always(Operation::Touch, EIO));
         for attempt in 0..3 {
             let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
             assert!(matches!(refused, Err(EngineError::Io(_))), "attempt {attempt}: {refused:?}");
@@ -275,20 +281,27 @@ fn recovered_volume_accepts_only_what_was_written_after_the_failure() {
 /// While flushes keep failing, nothing is accepted.
 #[test]
 fn volume_on_a_device_that_still_fails_stays_read_only() {
+    /// A device that passes so many is used again.
+    const TESTS: u64 = 3;
     let folder = tempfile::tempdir().expect("a folder");
     let simulation = simulated(folder.path());
     let disk = Arc::clone(&simulation.disk);
+    let reports = Reports::default();
+    let observer = reports.clone();
     with_store(&simulation, folder.path(), move |engine, bucket| async move {
-        disk.plan(Fault { operation: Operation::Flush, skip: 0, times: 5, effect: EIO });
-        let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
-        assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
-        // Longer than a recovery takes if the device works.
-        glommio::timer::sleep(std::time::Duration::from_secs(4)).await;
-        assert!(engine.store().check_storage().is_err());
-        let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
-        assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
+        engine.store().set_fault_observer(Box::new(observer));
+        disk.plan(always(Operation::Flush, EIO));
+        for touched in [0, TESTS] {
+            until("the device is tested", || disk.count(Operation::Touch) >= touched).await;
+            let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
+            assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
+            assert!(engine.store().check_storage().is_err());
+        }
         check_old(&engine, &bucket).await;
     });
+    let resumed =
+        |report: &Reported| matches!(report, Reported::Other(what) if what.starts_with("ChangesResumed"));
+    assert!(!reports.all().iter().any(resumed), "{:?}", reports.all());
 }
 
 #[test]
@@ -298,7 +311,7 @@ fn full_disk_refuses_only_payloads_that_do_not_fit() {
     let disk = Arc::clone(&simulation.disk);
     with_store(&simulation, folder.path(), move |engine, bucket| async move {
         let free = settled_free_bytes(&engine).await;
-        disk.plan(Fault { operation: Operation::Grow, skip: 0, times: u64::MAX, effect: ENOSPC });
+        disk.plan(always(Operation::Grow, ENOSPC));
         let large = usize_of(free) + (1 << 20);
         let refused = put(&engine, &bucket, &key("large"), &content(2, large), anything()).await;
         assert_eq!(refused, Err(EngineError::StorageFull));
