@@ -41,7 +41,12 @@ export function activityChart(onChoose) {
   const bars = svg("g");
   const plot = svg(
     "svg",
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" },
+    {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": t("Changes over time"),
+    },
     chosen,
     bars,
   );
@@ -80,14 +85,18 @@ export function activityChart(onChoose) {
     const own = serial;
     const { days, hours, name } = spanOf(since || until);
     const isDrawn = drawn?.days === days && drawn.bucket === bucket;
+    // An earlier call may still be loading.
+    element.removeAttribute("aria-busy");
     if (!isDrawn) {
       // The intervals begin with an hour of the clock.
       const end = Math.ceil(Date.now() / (hours * HOUR)) * hours * HOUR;
       const length = days * DAY;
       const times = { since: new Date(end - length).toISOString(), until: new Date(end).toISOString() };
       const path = bucket ? bucketPath(bucket, "changes") : "/api/v1/events/changes";
+      element.setAttribute("aria-busy", "true");
       const found = await api.get(path, { ...times, steps: (days * 24) / hours }).catch(() => null);
       if (own !== serial) return;
+      element.removeAttribute("aria-busy");
       // A time can be chosen without the chart, too. A name that is not yet typed to its end is no bucket.
       element.hidden = !found;
       if (!found) return;
