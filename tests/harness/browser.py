@@ -33,6 +33,8 @@ ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-popup-blocking",
     "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
 ]
+# The driver says so when a document is replaced while a command runs in it.
+REPLACED = "aborted by navigation"
 
 
 class BrowserError(AssertionError):
@@ -61,7 +63,13 @@ class Browser:
 
     def open(self, url: str) -> None:
         """Loads a page."""
-        self.call("url", url=url)
+        try:
+            self.call("url", url=url)
+        except BrowserError as error:
+            # The page before it was replaced only now, in the middle of the command.
+            if REPLACED not in str(error):
+                raise
+            self.call("url", url=url)
 
     def url(self) -> str:
         """Returns the address of the page."""

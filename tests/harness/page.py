@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from .browser import Browser, BrowserError, chromium
+from .browser import REPLACED, Browser, BrowserError, chromium
 from .server import REPOSITORY, Cairn
 
 WAIT_SECONDS = 60.0
@@ -65,8 +65,8 @@ class Page:
                 if found := self.run(function, *arguments):
                     return found
             except BrowserError as error:
-                # The result of a script may be lost with the document that it ran in. The driver waits for it.
-                if was_lost or "script timeout" not in str(error):
+                # The result of a script may be lost with the document that it ran in. The driver may wait for it.
+                if was_lost or not any(reason in str(error) for reason in (REPLACED, "script timeout")):
                     raise
                 was_lost, give_up = True, time.monotonic() + seconds
             if time.monotonic() > give_up:
