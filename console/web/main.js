@@ -4,7 +4,16 @@ import { ApiError, api, whenSignedOut } from "./lib/api.js";
 import { findAttention } from "./lib/attention.js";
 import { fill, h } from "./lib/dom.js";
 import { describe, loadLanguage } from "./lib/errors.js";
-import { drawFrame, frame, isInFrame, markPlace, readCapacity, readCounts, restoreColours } from "./lib/frame.js";
+import {
+  drawFrame,
+  forgetFigures,
+  frame,
+  isInFrame,
+  markPlace,
+  readCapacity,
+  readCounts,
+  restoreColours,
+} from "./lib/frame.js";
 import { arrive, draw, drawWith, mayLeave, place, setPlace, showKeptPlace } from "./lib/navigation.js";
 import { isMember, returnToPlace, session, setSession } from "./lib/session.js";
 import { t } from "./lib/text.js";
@@ -133,9 +142,11 @@ async function drawView() {
   try {
     const view = await viewOf(name);
     if (number !== drawn) return;
-    leave = (await view.show(body, { parts, parameters })) ?? null;
+    const end = await view.show(body, { parts, parameters });
     succeeded(draw);
-    if (number !== drawn) leave?.();
+    // Another view is shown meanwhile: what this one has begun ends at once.
+    if (number === drawn) leave = end ?? null;
+    else end?.();
   } catch (error) {
     if (error.name === "AbortError" || number !== drawn) return;
     const box = await problemBox(error);
@@ -196,6 +207,7 @@ const interrupted = [];
 function signInAgain() {
   if (!session) return new Promise((resolve) => interrupted.push(resolve));
   signingIn ??= (async () => {
+    const { principal } = session;
     const [{ ask }, provider] = await Promise.all([import("./lib/dialogs.js"), readProvider()]);
     // A person may have signed in in another tab.
     let isBack = false;
@@ -213,9 +225,11 @@ function signInAgain() {
     }
     removeEventListener("focus", look);
     signingIn = null;
-    // Another principal may have signed in.
+    const isAnother = session.principal !== principal;
+    if (isAnother) forgetFigures();
     drawFrame();
     markPlace(route().name);
+    if (isAnother) readFigures();
   })();
   return signingIn;
 }
@@ -274,6 +288,15 @@ async function signOut() {
   if (ended?.sign_out_url) (await import("./lib/people.js")).offerSignOut(ended.sign_out_url);
 }
 
+// Reads what the frame shows of the store.
+function readFigures() {
+  if (isMember()) return;
+  readCapacity();
+  readCounts();
+  // What needs attention is said in every view. The overview reads it itself.
+  if (route().name !== "overview") findAttention();
+}
+
 async function start() {
   whenSignedOut(signInAgain);
   const skip = h(
@@ -291,19 +314,16 @@ async function start() {
   for (const repeat of interrupted.splice(0)) repeat();
   const { side, topBar, bottomBar } = frame(signOut);
   fill(document.body, skip, h("div", { class: "shell" }, side, topBar, main, bottomBar), notices());
-  await draw();
+  await drawView();
   setTimeout(() => {
-    if (isMember()) return;
-    loadViews();
-    readCapacity();
-    readCounts();
-    // What needs attention is said in every view. The overview reads it itself.
-    if (route().name !== "overview") findAttention();
+    if (!isMember()) loadViews();
+    readFigures();
   }, 500);
 }
 
 async function boot() {
-  await loadLanguage();
+  // Without its words, the page is in English.
+  await loadLanguage().catch(() => {});
   try {
     setSession(await api.get("/session", {}, { isLogin: true }));
   } catch (error) {
@@ -329,7 +349,7 @@ addEventListener("hashchange", async ({ oldURL }) => {
   if (!session || !(await arrive(oldURL))) return;
   scrollTo(0, 0);
   problems().replaceChildren();
-  draw();
+  drawView();
 });
 restoreColours();
 document.documentElement.dataset.ready = "1";

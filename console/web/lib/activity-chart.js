@@ -84,7 +84,7 @@ export function activityChart(onChoose) {
     serial += 1;
     const own = serial;
     const { days, hours, name } = spanOf(since || until);
-    const isDrawn = drawn?.days === days && drawn.bucket === bucket;
+    const isDrawn = !element.hidden && drawn?.days === days && drawn.bucket === bucket;
     // An earlier call may still be loading.
     element.removeAttribute("aria-busy");
     if (!isDrawn) {

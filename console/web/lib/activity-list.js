@@ -327,14 +327,14 @@ export function activityList(box, filters, { reading, opened = "", onOpen = () =
     const newest = isBusy ? null : activityFeed(filters(), stop.signal, LIVE_READS);
     try {
       await newest?.more();
+      names ??= await reading;
       if (newest?.rows.length > 0 && newest.rows[0].key !== feed.rows[0]?.key) {
         feed = newest;
         drawRows(true);
         drawFoot();
       }
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      // The next look may succeed.
+    } catch {
+      // The next look may succeed. One that a change of the filters has ended is followed by another one.
     }
     if (live !== null) live = setTimeout(look, LIVE);
   }

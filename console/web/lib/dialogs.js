@@ -4,7 +4,7 @@ import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
 import { guardFields } from "./forms.js";
 import { t } from "./text.js";
-import { button, field } from "./ui.js";
+import { button, field, noticeError } from "./ui.js";
 
 /** An error about a field, or the field with this name. */
 export const wrong = (field, text) => Object.assign(new Error(text), { field });
@@ -60,8 +60,9 @@ export function accept(form) {
 let dialogs = 0;
 
 /**
- * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. Returns a
- * promise of what `submit` returned, or `undefined` if the dialog was cancelled. `isNote`: there is nothing to cancel.
+ * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. While it runs,
+ * nobody can cancel. Returns a promise of what `submit` returned, or `undefined` if the dialog was cancelled. `isNote`:
+ * there is nothing to cancel.
  */
 export function ask({ title, content, action, danger = false, isNote = false, submit }) {
   const before = document.activeElement;
@@ -71,27 +72,34 @@ export function ask({ title, content, action, danger = false, isNote = false, su
     const problem = h("div", { "aria-live": "assertive" });
     const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
     const cancel = !isNote && button(t("Cancel"), () => dialog.close());
+    // What was submitted goes on when the dialog is closed, as another view does it.
+    let running = null;
     let result;
+    const submitted = async () => {
+      try {
+        // An answer without a body is a success, too.
+        result = (await submit(form)) ?? true;
+        dialog.close();
+      } catch (error) {
+        if (dialog.open) refuse(form, problem, error);
+        else noticeError(error);
+      }
+    };
     const form = h(
       "form",
       {
         method: "dialog",
         onsubmit: async (event) => {
           event.preventDefault();
-          main.disabled = true;
+          setBusy(true);
           accept(form);
           fill(problem);
-          try {
-            // An answer without a body is a success, too.
-            result = (await submit(form)) ?? true;
-            dialog.close();
-          } catch (error) {
-            refuse(form, problem, error);
-          } finally {
-            main.disabled = false;
-            // A disabled button has lost the focus.
-            if (dialog.open && !dialog.contains(document.activeElement)) main.focus();
-          }
+          running = submitted();
+          await running;
+          running = null;
+          setBusy(false);
+          // A disabled button has lost the focus.
+          if (dialog.open && !dialog.contains(document.activeElement)) main.focus();
         },
       },
       h("h2", { id }, title),
@@ -99,14 +107,19 @@ export function ask({ title, content, action, danger = false, isNote = false, su
       problem,
       h("div", { class: "actions" }, cancel, main),
     );
+    const setBusy = (isBusy) => {
+      for (const one of [main, cancel]) if (one) one.disabled = isBusy;
+    };
     const dialog = h(
       "dialog",
       {
         "aria-labelledby": id,
         class: isNote && "note",
-        onclose: () => {
+        oncancel: (event) => running && event.preventDefault(),
+        onclose: async () => {
           dialog.remove();
           (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
+          await running;
           resolve(result);
         },
       },
@@ -114,7 +127,7 @@ export function ask({ title, content, action, danger = false, isNote = false, su
     );
     document.body.append(dialog);
     dialog.showModal();
-    if (!isNote && !danger) guardFields(form);
+    if (!isNote && !danger) guardFields(form, () => running !== null);
     (form.querySelector("input:not([readonly]), select, textarea") ?? main).focus();
   });
 }

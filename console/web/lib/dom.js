@@ -36,11 +36,13 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** Returns a function that runs `task` when it was not called for `milliseconds`. */
+/** Returns a function that runs `task` when it was not called for `milliseconds`, and what ends that. */
 export function debounce(milliseconds, task) {
   let timer;
-  return (...values) => {
-    clearTimeout(timer);
+  const end = () => clearTimeout(timer);
+  const call = (...values) => {
+    end();
     timer = setTimeout(() => task(...values), milliseconds);
   };
+  return [call, end];
 }

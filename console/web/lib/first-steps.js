@@ -51,23 +51,27 @@ function step(number, state, title, text, ...content) {
 function bucketForm() {
   const name = bucketNameInput();
   const versions = h("input", { type: "checkbox", checked: true });
+  const create = h("button", { type: "submit", class: "main" }, t("Create bucket"));
   return h(
     "form",
     {
       onsubmit: async (event) => {
         event.preventDefault();
+        create.disabled = true;
         try {
           await api.post("/api/v1/buckets", { name: name.value, object_lock: false });
           if (versions.checked) await protect(name.value);
-          draw();
+          await draw();
         } catch (error) {
           noticeError(error);
+        } finally {
+          create.disabled = false;
         }
       },
     },
     field(t("Name"), name, t("3 to 63 lower-case letters, digits, dots and hyphens.")),
     h("label", { class: "check" }, versions, keptText()),
-    h("button", { type: "submit", class: "main" }, t("Create bucket")),
+    create,
   );
 }
 

@@ -9,14 +9,14 @@ export function guard(element, hasChanges) {
   return () => guarded.delete(element);
 }
 
-/** As `guard`, for an element that asks when one of its fields is not as it is now. */
-export function guardFields(form) {
+/** As `guard`, for an element that asks when a field is not as it is now. `isSent()`: its fields are being saved. */
+export function guardFields(form, isSent = () => false) {
   const valuesOf = () =>
     [...form.querySelectorAll("input, select, textarea")]
       .map((one) => (one.matches("[type=checkbox], [type=radio]") ? one.checked : one.value))
       .join("\n");
   const before = valuesOf();
-  return guard(form, () => valuesOf() !== before);
+  return guard(form, () => !isSent() && valuesOf() !== before);
 }
 
 /** Whether something that is shown has unsaved input. */

@@ -105,6 +105,7 @@ let onSignOut = () => {};
 /** Returns the parts of the frame: rail and foot, the bar at the top, and the one at the bottom of a phone. */
 export function frame(signOut) {
   onSignOut = signOut;
+  forgetFigures();
   drawFrame();
   return { side, topBar, bottomBar };
 }
@@ -281,6 +282,13 @@ export function markPlace(name) {
 }
 
 let known = null;
+
+/** Forgets the figures beside the entries, which another person may not see. */
+export function forgetFigures() {
+  known = null;
+  counts.clear();
+  attention.clear();
+}
 
 /** Shows the space that Cairn, others and nobody uses, and the number of buckets. */
 export async function readCapacity() {

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { chart, duration, followPointer, perSecond } from "./charts.js";
 import { fill, h } from "./dom.js";
 import { exactDate, size, t } from "./text.js";
-import { errorBox, select, table } from "./ui.js";
+import { errorBox, select, succeeded, table } from "./ui.js";
 
 const REFRESH_BY_PERIOD = { hour: 10_000, day: 60_000, month: 600_000 };
 const PERIODS = Object.keys(REFRESH_BY_PERIOD);
@@ -105,7 +105,7 @@ export function showHistory(place, chosen, onChoose) {
     PERIODS.includes(chosen) ? chosen : "hour",
   );
   period.setAttribute("aria-label", t("Period"));
-  const drawn = h("div", { class: "charts" });
+  const drawn = h("div", { class: "charts", "aria-busy": "true" });
   const rows = h("div");
   const said = h("p", { class: "hidden", role: "status" });
   let found = null;
@@ -125,6 +125,7 @@ export function showHistory(place, chosen, onChoose) {
       const answer =
         document.hidden && found ? found : await api.get("/api/v1/system/metrics/history", { period: wanted });
       if (isOver || wanted !== period.value) return;
+      succeeded(load);
       const isOther = found?.period !== answer.period;
       found = answer;
       if (!drawn.querySelector("svg:hover, svg:focus, select:focus") || isOther)
@@ -132,8 +133,10 @@ export function showHistory(place, chosen, onChoose) {
       // A table that somebody reads does not change.
       if (details.open && isOther) fill(rows, figureTable(found));
       timer = setTimeout(load, REFRESH_BY_PERIOD[wanted]);
+      drawn.removeAttribute("aria-busy");
     } catch (error) {
-      if (!isOver) fill(drawn, errorBox(error, load, load));
+      drawn.removeAttribute("aria-busy");
+      if (!isOver && wanted === period.value) fill(drawn, errorBox(error, load, load));
     }
   };
   period.addEventListener("change", () => {

@@ -3,6 +3,7 @@
 import { api } from "./api.js";
 import { tell } from "./dialogs.js";
 import { fill, h } from "./dom.js";
+import { describe } from "./errors.js";
 import { icon, stoneOf } from "./icons.js";
 import { place } from "./navigation.js";
 import { t } from "./text.js";
@@ -36,6 +37,8 @@ export function openJump(views) {
   const list = h("ul", { role: "listbox", id: "jump-list", "aria-label": t("Found") });
   let shown = [];
   let chosen = 0;
+  let areRead = false;
+  let bucketsNote = t("Loading…");
   const open = (entry) => {
     dialog.close();
     location.hash = entry.href;
@@ -63,7 +66,12 @@ export function openJump(views) {
           h("span", { class: "muted small" }, entry.kind),
         ),
       ),
-      shown.length === 0 && h("li", { role: "option", "aria-disabled": "true", class: "muted" }, t("Nothing found.")),
+      (areRead ? shown.length === 0 : typed !== "") &&
+        h(
+          "li",
+          { role: "option", "aria-disabled": "true", class: "muted" },
+          areRead ? t("Nothing found.") : bucketsNote,
+        ),
     );
     if (shown.length > 0) input.setAttribute("aria-activedescendant", `jump-${chosen}`);
     else input.removeAttribute("aria-activedescendant");
@@ -109,9 +117,13 @@ export function openJump(views) {
           kind: t("Bucket"),
           stone: stoneOf(name),
         });
+      areRead = true;
       if (dialog.isConnected) drawList();
     },
-    () => {},
+    (error) => {
+      bucketsNote = describe(error);
+      if (dialog.isConnected) drawList();
+    },
   );
 }
 

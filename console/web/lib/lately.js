@@ -14,7 +14,9 @@ const SHOWN = 5;
 /** Fills `box` with the latest rows of the activity. */
 export async function showLately(box) {
   const feed = activityFeed({ show: "all" });
+  box.setAttribute("aria-busy", "true");
   const [names] = await Promise.all([readNames(), feed.more()]).catch(() => []);
+  box.removeAttribute("aria-busy");
   // Without rows, no room is kept for them.
   if (!names) return box.removeAttribute("class");
   fill(

@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { editRetention, isLocked, lockTags, toggleHold } from "./locks.js";
 import { menuButton } from "./menu.js";
-import { draw, go, place } from "./navigation.js";
+import { draw, go, place, staying } from "./navigation.js";
 import { contentPath, undelete } from "./objects.js";
 import { isMember, mayStore, mayWrite } from "./session.js";
 import { date, plural, size, t } from "./text.js";
@@ -49,12 +49,13 @@ export function namesOf(versions) {
 
 /** Makes a version the current one again. */
 export async function restoreVersion(bucket, key, version) {
+  const isHere = staying();
   try {
     await api.post(`/api/v1/restore/${encodeSegment(bucket)}/${encodeKey(key)}`, { version_id: version });
     notice(t("The version is current again."));
     const to = place("object", [bucket, key]);
     if (location.hash === to) draw();
-    else location.hash = to;
+    else if (isHere()) location.hash = to;
   } catch (error) {
     noticeError(error);
   }

@@ -69,7 +69,9 @@ function reachNote(url) {
 
 /** Shows the URL of a link, with a QR code. */
 export async function showLink(title, url) {
-  await tell(title, [reachNote(url), copyField(t("Link"), url), await codeOf(url)]);
+  // The link is of use without its code, too.
+  const code = await codeOf(url).catch(() => null);
+  await tell(title, [reachNote(url), copyField(t("Link"), url), code]);
 }
 
 /** Asks for the settings of a share of each object, creates them, and shows their URLs. */

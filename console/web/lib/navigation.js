@@ -121,9 +121,15 @@ export function drawWith(task) {
   drawTask = task;
 }
 
-/** Draws the view of the URL. */
-export function draw() {
-  return drawTask();
+/** Draws the view of the URL again, unless that would lose what the user has entered meanwhile. */
+export async function draw() {
+  if (!isUnsaved()) await drawTask();
+}
+
+/** Returns a function that tells whether the user is still where he is now. */
+export function staying() {
+  const here = location.hash;
+  return () => location.hash === here;
 }
 
 /** Counts by entry of the rail, as the views have seen them last. */

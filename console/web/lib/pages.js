@@ -32,10 +32,7 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
   async function more() {
     const own = serial;
     fill(foot, h("span", { class: "muted" }, t("Loading…")));
-    const timer = setTimeout(
-      () => own === serial && list.childElementCount === 0 && fill(list, skeleton()),
-      SKELETON_AFTER,
-    );
+    const timer = setTimeout(() => own === serial && !isDrawn && fill(list, skeleton()), SKELETON_AFTER);
     try {
       const first = state.rows.length;
       do {
@@ -63,7 +60,7 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
       }
     } catch (error) {
       if (error.name === "AbortError" || own !== serial) return;
-      if (list.querySelector(".skeleton")) fill(list);
+      if (!isDrawn) fill(list);
       fill(foot, errorBox(error, more, more));
     } finally {
       clearTimeout(timer);

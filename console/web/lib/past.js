@@ -124,8 +124,9 @@ export async function previewRestore(place, bucket, at, prefix) {
         run.disabled = newer.disabled = true;
         try {
           report(bucket, prefix, await restoreAll(bucket, at, prefix, !newer.checked));
-          go("bucket", [bucket], { prefix });
+          if (card.isConnected) go("bucket", [bucket], { prefix });
         } catch (error) {
+          if (!card.isConnected) return noticeError(error);
           fill(problem, h("p", { class: "bad" }, describe(error)));
           run.disabled = newer.disabled = false;
         }

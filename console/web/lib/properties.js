@@ -4,7 +4,7 @@ import { api, bucketPath, encodeKey, withQuery } from "./api.js";
 import { refuse, wrong } from "./dialogs.js";
 import { fill, h } from "./dom.js";
 import { describe } from "./errors.js";
-import { guardFields } from "./forms.js";
+import { forgetUnsaved, guardFields } from "./forms.js";
 import { icon } from "./icons.js";
 import { draw } from "./navigation.js";
 import { exactSize, plural, t } from "./text.js";
@@ -60,16 +60,25 @@ export function tagsCard(bucket, key, record, mayChange) {
   const place = h("div");
   let tags = record.tags ?? [];
   const path = withQuery(bucketPath(bucket, "object-tags", encodeKey(key)), { version_id: record.version_id });
-  const put = async (changed) => {
-    await api.put(path, { tags: changed });
-    tags = changed;
-    show();
+  // One change after the other: each is one of all tags.
+  let last = Promise.resolve();
+  const change = (changed) => {
+    const made = last.then(async () => {
+      const all = changed(tags);
+      await api.put(path, { tags: all });
+      tags = all;
+      show();
+    });
+    last = made.catch(() => {});
+    return made;
   };
+  const without = (name) => (all) => all.filter((one) => one.key !== name);
+  const withTag = (added) => (all) => [...without(added.key)(all), added];
   const remove = async (gone) => {
-    const before = tags;
     try {
-      await put(tags.filter((one) => one !== gone));
-      notice(t("Tag {name} removed.", { name: gone.key }), [t("Undo"), () => put(before).catch(noticeError)]);
+      await change(without(gone.key));
+      const undo = () => change(withTag(gone)).catch(noticeError);
+      notice(t("Tag {name} removed.", { name: gone.key }), [t("Undo"), undo]);
     } catch (error) {
       noticeError(error);
     }
@@ -85,7 +94,7 @@ export function tagsCard(bucket, key, record, mayChange) {
         onsubmit: async (event) => {
           event.preventDefault();
           try {
-            await put([...tags.filter((one) => one.key !== name.value), { key: name.value, value: value.value }]);
+            await change(withTag({ key: name.value, value: value.value }));
           } catch (error) {
             fill(problem, h("p", { class: "bad small" }, describe(error)));
           }
@@ -197,6 +206,7 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
         try {
           await api.put(bucketPath(bucket, "object-metadata", encodeKey(key)), body());
           notice(isVersioned ? t("Saved as version {n}.", { n: number + 1 }) : t("Saved."));
+          forgetUnsaved();
           draw();
         } catch (error) {
           // The server names the metadata that it refuses.
@@ -212,7 +222,10 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
                 { class: "bad small" },
                 t("Somebody has written this object since this page was loaded. Nothing was changed."),
               ),
-              button(t("Load again"), draw),
+              button(t("Load again"), () => {
+                forgetUnsaved();
+                draw();
+              }),
             );
           else refuse(form, problem, error);
           save.disabled = false;

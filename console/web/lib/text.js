@@ -21,8 +21,9 @@ function stored() {
 export async function loadWords(chosen) {
   const wanted =
     chosen ?? stored() ?? navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => tag in LANGUAGES);
-  language = wanted in LANGUAGES ? wanted : "en";
-  words = language === "en" ? {} : (await import(`../words/${language}.js`)).words;
+  const known = wanted in LANGUAGES ? wanted : "en";
+  words = known === "en" ? {} : (await import(`../words/${known}.js`)).words;
+  language = known;
   if (chosen) {
     try {
       localStorage.setItem(STORED, chosen);

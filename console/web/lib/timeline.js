@@ -77,6 +77,8 @@ export function timeline(bucket, prefix, at, go) {
     Object.assign(slider, { min: String(since), max: String(until), value: String(at) });
     say();
     fill(scale, changeScale(since, until));
+    chart.replaceChildren();
+    below.setAttribute("aria-busy", "true");
     try {
       const found = await api.get(bucketPath(bucket, "changes"), {
         since: new Date(since).toISOString(),
@@ -104,7 +106,9 @@ export function timeline(bucket, prefix, at, go) {
       );
     } catch (error) {
       // A moment can be chosen without the chart, too.
-      fill(below, h("span", { class: "bad small" }, describe(error)));
+      if (own === serial) fill(below, h("span", { class: "bad small" }, describe(error)));
+    } finally {
+      if (own === serial) below.removeAttribute("aria-busy");
     }
   }
   slider.addEventListener("input", say);

@@ -24,15 +24,36 @@ export function tag(text, kind = "", sign = SIGNS[kind]) {
   return h("span", { class: `tag ${kind}` }, sign && icon(sign), text);
 }
 
+/** Returns a listener that ignores calls while its task is under way: two clicks are not two changes. */
+export function onceAtATime(task) {
+  let isRunning = false;
+  return async (...values) => {
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      await task(...values);
+    } finally {
+      isRunning = false;
+    }
+  };
+}
+
 export function button(text, onclick, kind = "") {
-  return h("button", { type: "button", class: kind, onclick }, text);
+  return h("button", { type: "button", class: kind, onclick: onceAtATime(onclick) }, text);
 }
 
 /** A button with a sign alone: its name is a tooltip, too. */
 export function iconButton(sign, label, onclick, properties) {
   return h(
     "button",
-    { type: "button", class: "icon", "aria-label": label, title: label, onclick, ...properties },
+    {
+      type: "button",
+      class: "icon",
+      "aria-label": label,
+      title: label,
+      onclick: onclick && onceAtATime(onclick),
+      ...properties,
+    },
     icon(sign),
   );
 }
@@ -108,7 +129,7 @@ export function acting(task, done) {
   return async () => {
     try {
       await task();
-      done();
+      await done();
     } catch (error) {
       noticeError(error);
     }
@@ -197,27 +218,36 @@ export function skeleton() {
 /** How long nothing is shown before a skeleton is, in milliseconds. */
 export const SKELETON_AFTER = 150;
 
+// The latest task that fills a place: the answer of an earlier one comes too late.
+const latest = new WeakMap();
+
 /**
- * Fills `place` with what `load` returns. Shows rows of a skeleton after a moment, and errors in place. What is only
- * read is tried again by itself; `isOnce` if the user decides.
+ * Fills `place` with what `load` returns; with nothing, it stays as it is. Shows rows of a skeleton in an empty place
+ * after a moment, and errors in place. What is only read is tried again by itself; `isOnce` if the user decides.
  */
 export async function loadInto(place, load, isOnce = false) {
-  const timer = setTimeout(() => fill(place, skeleton()), SKELETON_AFTER);
+  const own = {};
+  latest.set(place, own);
+  const isLatest = () => latest.get(place) === own;
+  const timer = setTimeout(
+    () => isLatest() && place.childElementCount === 0 && fill(place, skeleton()),
+    SKELETON_AFTER,
+  );
   place.setAttribute("aria-busy", "true");
   try {
     const made = await load();
-    clearTimeout(timer);
+    if (!isLatest()) return;
     succeeded(load);
     if (made !== undefined) fill(place, made);
   } catch (error) {
-    clearTimeout(timer);
-    if (error?.name === "AbortError") return;
+    if (error?.name === "AbortError" || !isLatest()) return;
     fill(
       place,
       errorBox(error, () => loadInto(place, load, isOnce), isOnce ? undefined : load),
     );
   } finally {
-    place.removeAttribute("aria-busy");
+    clearTimeout(timer);
+    if (isLatest()) place.removeAttribute("aria-busy");
   }
 }
 

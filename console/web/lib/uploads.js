@@ -34,9 +34,12 @@ let onFinished = () => {};
 let onAdded = () => {};
 let onChanged = () => {};
 
-/** Sets what is called when an object was written: `(bucket, key)`. */
+/** Sets what is called when an object was written: `(bucket, key)`. Returns what ends that. */
 export function whenUploaded(task) {
   onFinished = task;
+  return () => {
+    if (onFinished === task) onFinished = () => {};
+  };
 }
 
 /** Sets what is called when files were added, and, at most ten times a second, when something has changed. */
@@ -192,8 +195,9 @@ function put(signal, path, body, headers, report) {
       signal.removeEventListener("abort", stop);
       if (request.status < 300) return resolve();
       if (request.status === 401) {
-        // The answer to this question opens the login, and comes back with a session.
-        await api.get("/api/v1/auth/session");
+        // The answer to this question opens the login, and comes back with a session. Without one, the next try
+        // asks again.
+        await api.get("/api/v1/auth/session").catch(() => {});
         return reject(new ApiError(0, "UNREACHABLE", "", ""));
       }
       reject(await readError(new Response(request.responseText, { status: request.status })));
@@ -413,6 +417,7 @@ export function cancel(item) {
 
 /** Tries an upload again that has failed. */
 export function again(item) {
+  if (item.state !== "failed") return;
   become(item, "waiting");
   Object.assign(item, { error: "", isTaken: false, abort: new AbortController() });
   retries.push(item);
@@ -425,7 +430,7 @@ export async function replace(item) {
   if (item.id) await discard({ id: item.id }).catch(() => {});
   item.id = null;
   item.ifAbsent = false;
-  if (item.state === "failed") again(item);
+  again(item);
 }
 
 /** Uploads a file under another name than the one that exists. */
@@ -435,7 +440,7 @@ export async function rename(item, key) {
   // The row shows the name.
   item.row = null;
   item.key = key;
-  if (item.state === "failed") again(item);
+  again(item);
 }
 
 addEventListener("beforeunload", (event) => {

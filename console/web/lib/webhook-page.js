@@ -64,7 +64,7 @@ function resume(hook, done) {
 
 /** Sends an event for a test, and shows each step. */
 export async function testWebhook(hook) {
-  const shown = h("div", null, h("p", { class: "muted" }, t("Sending…")));
+  const shown = h("div", null, h("p", { class: "muted", "aria-busy": "true" }, t("Sending…")));
   const run = api.post(path(hook, "test")).then(
     (result) =>
       fill(
@@ -237,7 +237,7 @@ function deliveryTable(entries, hook, opened, again) {
       toggle.setAttribute("aria-expanded", String(isOpen));
       const line = toggle.closest("tr");
       if (!isOpen) return line.nextElementSibling.remove();
-      const inside = h("td", { colspan: line.cells.length }, h("p", { class: "muted" }, "…"));
+      const inside = h("td", { colspan: line.cells.length }, h("p", { class: "muted", "aria-busy": "true" }, "…"));
       line.after(h("tr", { class: "inside" }, inside));
       return showAttempts(inside, row, hook);
     };
@@ -377,10 +377,10 @@ export async function showWebhook(view, id, parameters) {
             type: "button",
             class: "quiet",
             "aria-pressed": String(name === state),
-            onclick: () => {
+            onclick: (event) => {
               state = name;
               setPlace(place("webhooks", [id], { state: name === "all" ? "" : name }));
-              drawState();
+              for (const one of filters.children) one.setAttribute("aria-pressed", String(one === event.currentTarget));
               list.reload();
             },
           },

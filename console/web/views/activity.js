@@ -211,7 +211,7 @@ export async function show(view, { parameters }) {
       ),
     );
   drawChips();
-  const typed = debounce(250, () => {
+  const [typed, forgetTyped] = debounce(250, () => {
     Object.assign(state, {
       text: text.value.trim(),
       principal: principal.value.trim(),
@@ -249,5 +249,8 @@ export async function show(view, { parameters }) {
   );
   await draw();
   list.follow(Boolean(state.live));
-  return () => list.stop();
+  return () => {
+    forgetTyped();
+    list.stop();
+  };
 }

@@ -184,10 +184,18 @@ export async function show(view) {
   const hold = h("div", { class: "stack" });
   let timer;
   let isOver = false;
+  let before;
+  const again = () => loadInto(hold, read);
   const read = async () => {
     const status = await api.get("/api/v1/storage/backup");
     if (isOver) return undefined;
-    const again = () => loadInto(hold, read);
+    clearTimeout(timer);
+    timer = setTimeout(() => (document.hidden ? later() : again()), POLL);
+    // What somebody uses stays, as long as nothing changes.
+    const text = JSON.stringify(status);
+    const isUsed = [hold, actions].some((one) => one.contains(document.activeElement));
+    if (text === before && isUsed) return undefined;
+    before = text;
     fill(state, STATES[status.state]?.());
     fill(shown, bannerOf(status));
     fill(
@@ -197,13 +205,10 @@ export async function show(view) {
           ? button([icon("lock"), t("End the hold")], () => end(status, again).catch(noticeError), "main")
           : button([icon("lock"), t("Hold the store")], () => begin(again), "main")),
     );
-    clearTimeout(timer);
-    timer = setTimeout(() => (document.hidden ? later() : again()), POLL);
     return holdCard(status);
   };
   // A hidden page asks for nothing.
-  const later = () =>
-    document.addEventListener("visibilitychange", () => isOver || loadInto(hold, read), { once: true });
+  const later = () => document.addEventListener("visibilitychange", () => isOver || again(), { once: true });
   fill(
     view,
     viewHead(t("Backups"), { sign: "archive", tags: state, actions }),
@@ -227,7 +232,7 @@ export async function show(view) {
     ),
     commands("cairn backup status", "cairn backup begin --timeout 2h", "cairn backup end"),
   );
-  await loadInto(hold, read);
+  await again();
   return () => {
     isOver = true;
     clearTimeout(timer);

@@ -20,10 +20,8 @@ export async function show(view, { parts: [bucket], parameters }) {
   });
   const box = h("div");
   const list = activityList(box, () => ({ show: "all", bucket, text: text.value.trim() }), { reading });
-  text.addEventListener(
-    "input",
-    debounce(250, () => list.reload()),
-  );
+  const [typed, forgetTyped] = debounce(250, () => list.reload());
+  text.addEventListener("input", typed);
   fill(
     view,
     bucketHead(info, "bucket-events"),
@@ -33,5 +31,8 @@ export async function show(view, { parts: [bucket], parameters }) {
   );
   await list.reload();
   list.follow(true);
-  return () => list.stop();
+  return () => {
+    forgetTyped();
+    list.stop();
+  };
 }

@@ -39,6 +39,7 @@ import {
   emptyBox,
   field,
   link,
+  onceAtATime,
   quoted,
   sizeCell,
   table,
@@ -117,7 +118,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     await add(bucket, wanted, { prefix });
     await drawInterrupted(interrupted, bucket);
   }
-  const remove = (keys, prefixes) => removeAll(bucket, { keys, prefixes }, isVersioned);
+  const remove = onceAtATime((keys, prefixes) => removeAll(bucket, { keys, prefixes }, isVersioned));
   const move = (keys, prefixes) =>
     moveEntries(bucket, [bucket, ...others.filter((name) => name !== bucket)], search ? "" : prefix, {
       keys,
@@ -129,6 +130,9 @@ export async function show(view, { parts: [bucket], parameters }) {
     if (isSelected) selected.set(idOf(row), row);
     else selected.delete(idOf(row));
   }
+
+  // Whether objects were uploaded while some were selected. The list is left alone until none is.
+  let isStale = false;
 
   // Changes the boxes in place: to draw thousands of rows again would take long.
   function showSelection() {
@@ -142,6 +146,9 @@ export async function show(view, { parts: [bucket], parameters }) {
       all.indeterminate = selected.size > 0 && !all.checked;
     }
     drawSelection();
+    if (!isStale || selected.size > 0) return;
+    isStale = false;
+    list.reload();
   }
 
   function selectShown(isSelected) {
@@ -461,6 +468,7 @@ export async function show(view, { parts: [bucket], parameters }) {
         continuation_token: cursor,
         at,
       });
+      if (cursor === undefined) examined = found = 0;
       examined += page.examined;
       found += page.objects.length;
       total.textContent = t("{found} found among {examined} keys", { found: count(found), examined: count(examined) });
@@ -558,11 +566,12 @@ export async function show(view, { parts: [bucket], parameters }) {
   };
   addEventListener("keydown", keys);
   let timer;
-  whenUploaded((target, key) => {
+  const ended = whenUploaded((target, key) => {
     if (target !== bucket || !key.startsWith(prefix) || isPast) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      if (selected.size === 0) list.reload();
+      isStale = selected.size > 0;
+      if (!isStale) list.reload();
       // Figures follow what was done here.
       api.get(bucketPath(bucket)).then(drawTotal, () => {});
     }, 500);
@@ -581,6 +590,6 @@ export async function show(view, { parts: [bucket], parameters }) {
     list.stop();
     removeEventListener("keydown", keys);
     clearTimeout(timer);
-    whenUploaded(() => {});
+    ended();
   };
 }

@@ -138,7 +138,7 @@ export async function show(view) {
       }
       return list.replaceChildren(shown);
     };
-    filter.addEventListener("input", debounce(100, update));
+    filter.addEventListener("input", debounce(100, update)[0]);
     update();
     return [
       viewHead(t("Buckets"), {

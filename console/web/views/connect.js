@@ -22,6 +22,7 @@ import {
   link,
   notice,
   noticeError,
+  noticeProblem,
   quoted,
   said,
   select,
@@ -386,12 +387,28 @@ function showResult(view, asked, made, client, info) {
   return listen(made.account, accessKey, waiting);
 }
 
+// The user has left while the application was made.
+async function takeBack({ name }, { undoAll }) {
+  try {
+    await undoAll();
+    noticeProblem(t("{name} was not connected: its key was not shown.", { name }));
+  } catch (error) {
+    noticeError(error);
+  }
+}
+
 export async function show(view, { parameters }) {
   const [{ buckets }, info] = await Promise.all([api.get("/api/v1/buckets"), api.get("/api/v1/system/info")]);
   let leave;
+  let isOver = false;
   const wanted = parameters.get("bucket");
   askWhat(view, buckets, buckets.some(({ name }) => name === wanted) ? wanted : null, (asked, made, client) => {
+    // Nobody has seen the secret.
+    if (isOver) return takeBack(asked, made);
     leave = showResult(view, asked, made, client, info);
   });
-  return () => leave?.();
+  return () => {
+    isOver = true;
+    leave?.();
+  };
 }

@@ -107,6 +107,14 @@ async function showDeleted(place, bucket, rules) {
     } while (next && objects.length < end);
   }
 
+  async function more() {
+    fill(foot, h("span", { class: "muted", "aria-busy": "true" }, t("Loading…")));
+    await read().then(
+      () => drawList(),
+      (error) => fill(foot, errorBox(error, more)),
+    );
+  }
+
   async function restore(keys) {
     try {
       noticeBack(await undeleteKeys(bucket, keys));
@@ -256,16 +264,7 @@ async function showDeleted(place, bucket, rules) {
       }
       fill(list, made);
     }
-    fill(
-      foot,
-      next &&
-        button(t("Show more"), () =>
-          read().then(
-            () => drawList(),
-            (error) => fill(foot, errorBox(error)),
-          ),
-        ),
-    );
+    fill(foot, next && button(t("Show more"), more));
     if (focused) [...list.querySelectorAll("[aria-label]")].find((one) => one.ariaLabel === focused)?.focus();
   }
   await read();

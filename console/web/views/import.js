@@ -325,10 +325,13 @@ export async function show(view, { parameters }) {
   const read = async () => {
     const found = await api.get("/api/v1/imports");
     if (isOver) return undefined;
-    const made = state.step === "copy" ? runsCard(found, before, again) : reportCards(found);
-    before = { at: Date.now(), imports: found.imports };
     clearTimeout(timer);
     timer = setTimeout(next, POLL);
+    // What somebody uses stays, as long as nothing changes.
+    const text = JSON.stringify(found);
+    if (text === before?.text && target.contains(document.activeElement)) return undefined;
+    const made = state.step === "copy" ? runsCard(found, before, again) : reportCards(found);
+    before = { at: Date.now(), imports: found.imports, text };
     return made;
   };
   // The focus stays on the button of a run.

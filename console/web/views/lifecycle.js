@@ -56,10 +56,21 @@ async function editRule(bucket, rule) {
     enabled: enabled.checked,
   });
   const shown = h("div", { "aria-live": "polite" });
+  // What is shown is about the fields as they are.
+  let serial = 0;
+  const forget = () => {
+    serial += 1;
+    fill(shown);
+  };
+  for (const input of [prefix, tags, expiration, old, newer, uploads, markers, enabled])
+    input.addEventListener("input", forget);
   const preview = async () => {
-    fill(shown, h("p", { class: "muted" }, t("Looking…")));
+    forget();
+    const own = serial;
+    fill(shown, h("p", { class: "muted", "aria-busy": "true" }, t("Looking…")));
     try {
       const found = await api.post(bucketPath(bucket, "lifecycle", "preview"), body());
+      if (own !== serial) return;
       fill(
         shown,
         h(
@@ -94,7 +105,7 @@ async function editRule(bucket, rule) {
         ),
       );
     } catch (error) {
-      fill(shown, h("p", { class: "bad" }, describe(error)));
+      if (own === serial) fill(shown, h("p", { class: "bad" }, describe(error)));
     }
   };
   (await ask({

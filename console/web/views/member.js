@@ -102,11 +102,11 @@ async function showFolder(view, bucket, prefix) {
     empty: () =>
       emptyBox(prefix ? t("Nothing begins with this prefix.") : t("No objects yet. Drop files here or upload.")),
   });
-  whenUploaded((target, key) => target === bucket && key.startsWith(prefix) && list.reload());
+  const ended = whenUploaded((target, key) => target === bucket && key.startsWith(prefix) && list.reload());
   await list.ready;
   return () => {
     list.stop();
-    whenUploaded(() => {});
+    ended();
   };
 }
 

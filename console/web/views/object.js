@@ -10,7 +10,7 @@ import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
 import { menuButton } from "../lib/menu.js";
 import { copyObject } from "../lib/moving.js";
-import { draw, go, momentOf, place } from "../lib/navigation.js";
+import { draw, go, momentOf, place, staying } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { preview } from "../lib/preview.js";
 import { metadataCard, propertiesCard, tagsCard } from "../lib/properties.js";
@@ -101,6 +101,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
       }))
     )
       return;
+    const isHere = staying();
     try {
       await api.remove(bucketPath(bucket, "object", encodeKey(key)));
       notice(
@@ -116,7 +117,7 @@ export async function show(view, { parts: [bucket, key], parameters }) {
           : undefined,
       );
       if (isVersioned) draw();
-      else go("bucket", [bucket], { prefix: key.slice(0, slash) });
+      else if (isHere()) go("bucket", [bucket], { prefix: key.slice(0, slash) });
     } catch (error) {
       noticeError(error);
     }

@@ -29,8 +29,12 @@ import {
 const SHOWN_BUCKETS = 12;
 const REFRESH = 60_000;
 
-function actionOf([text, target]) {
-  return typeof target === "string" ? link(text, target, { class: "button" }) : button(text, target);
+function actionOf([text, target], again) {
+  if (typeof target === "string") return link(text, target, { class: "button" });
+  return button(text, async () => {
+    await target();
+    again();
+  });
 }
 
 async function hide(one, isHidden, again) {
@@ -50,7 +54,7 @@ function attentionRow(one, again) {
     h("span", { class: `tile small-tile ${one.level === 0 ? "bad" : "warn"}` }, icon(one.sign)),
     h("div", null, h("b", null, one.title), " ", h("span", { class: "muted", lang: one.lang }, one.detail)),
     one.since && h("span", { class: "muted small" }, timeCell(one.since)),
-    one.action && actionOf(one.action),
+    one.action && actionOf(one.action, again),
     mayStore() && iconButton("close", t("Dismiss for a day"), () => hide(one, true, again)),
   );
 }

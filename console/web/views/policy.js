@@ -6,11 +6,24 @@ import { ask, refuse, wrong } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { guard } from "../lib/forms.js";
 import { icon } from "../lib/icons.js";
-import { go, place } from "../lib/navigation.js";
+import { go, place, staying } from "../lib/navigation.js";
 import { actionNames, changes, formOf, PREFIX, sentence, statementOf } from "../lib/policy-words.js";
 import { mayAdminister } from "../lib/session.js";
 import { count, plural, t } from "../lib/text.js";
-import { button, card, commands, field, iconButton, link, notice, quoted, select, tag, viewHead } from "../lib/ui.js";
+import {
+  button,
+  card,
+  commands,
+  field,
+  iconButton,
+  link,
+  notice,
+  noticeError,
+  quoted,
+  select,
+  tag,
+  viewHead,
+} from "../lib/ui.js";
 
 const MEMBERS = new Set(["effect", "actions", "resources", "only_if_absent", "source_ip"]);
 
@@ -374,6 +387,7 @@ export async function show(view, { parts: [id], parameters }) {
   }
 
   async function submit() {
+    const isHere = staying();
     fill(problem);
     save.disabled = true;
     try {
@@ -399,8 +413,9 @@ export async function show(view, { parts: [id], parameters }) {
       else await api.put(`/api/v1/policies/${id}`, body);
       unguard();
       notice(t("Policy {name} is saved.", { name: body.name }));
-      go("policies");
+      if (isHere()) go("policies");
     } catch (error) {
+      if (!isHere()) return noticeError(error);
       tell(error);
       save.disabled = false;
     }

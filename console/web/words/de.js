@@ -1273,6 +1273,7 @@ export const words = {
   "{name} is ready to connect": "{name} ist bereit",
   "{name} needs the right: {rights}.": "{name} braucht das Recht: {rights}.",
   "{name} was created.": "{name} wurde erstellt.",
+  "{name} was not connected: its key was not shown.": "{name} ist nicht verbunden: Der Schlüssel wurde nicht gezeigt.",
   "{n} account": "{n} Konto",
   "{n} account has this policy. A change is in force for its next request.": "{n} Konto hat diese Richtlinie. Eine Änderung gilt für seine nächste Anfrage.",
   "{n} accounts": "{n} Konten",

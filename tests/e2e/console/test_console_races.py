@@ -1,0 +1,185 @@
+"""The console when answers come late: after another view was opened, in another order, or while somebody clicks again.
+
+A request is held in the page until the test lets it go, so that each order of events is certain.
+"""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from harness.management import expect
+from harness.page import Page
+from harness.server import Cairn
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def requests_can_be_held(console_page: Page) -> None:
+    """Lets the tests hold requests of the page."""
+    console_page.run("""async () => {
+        const plain = window.fetch;
+        window.heldPart = null;
+        window.held = [];
+        window.fetch = async (...values) => {
+            if (window.heldPart && String(values[0]).includes(window.heldPart))
+                await new Promise((resolve) => window.held.push(resolve));
+            return plain(...values);
+        };
+    }""")
+
+
+@contextmanager
+def held(page: Page, part: str, count: int = 1) -> Iterator[None]:
+    """Holds the requests to URLs with this part that the block makes, until so many wait; lets them go afterwards."""
+    page.run("async (part) => { window.heldPart = part; }", part)
+    try:
+        yield
+        page.wait("async (count) => window.held.length >= count", count, what="requests that wait")
+    finally:
+        page.run("async () => { window.heldPart = null; }")
+
+
+def let_go(page: Page) -> None:
+    """Sends what was held."""
+    page.run("async () => { for (const send of window.held.splice(0)) send(); }")
+
+
+def leave_for(page: Page, where: str) -> None:
+    """Follows a link, without a wait for what it leads to."""
+    page.run("async (where) => { location.hash = where; }", where)
+
+
+def test_view_that_comes_late_does_not_end_the_one_that_is_shown(page: Page, console_store: Cairn, versioned: str, bucket: str):
+    """What a bucket had selected is not deleted by a key that is pressed in the next bucket."""
+    for name in (versioned, bucket):
+        console_store.s3.put(name, "kept.txt", b"x")
+    page.go("buckets")
+    with held(page, "/batch"):
+        leave_for(page, "#/overview")
+    page.go("bucket", versioned)
+    let_go(page)
+    page.element("input", "Select kept.txt")
+    page.check("Select kept.txt")
+    page.see("1 selected")
+    page.go("bucket", bucket)
+    page.element("input", "Select kept.txt")
+    page.run("async () => document.querySelector('tbody input[type=checkbox]').focus()")
+    page.press("Delete")
+    page.go("bucket", versioned)
+    assert console_store.s3.get(versioned, "kept.txt").status == 200, "the selection of the view before was deleted"
+
+
+def test_secret_is_shown_although_its_dialog_was_closed(page: Page, console_store: Cairn):
+    """The token exists, so the only moment at which it can be read must not be missed."""
+    name = f"late {next(_numbers)}"
+    page.go("tokens")
+    page.click("Create token")
+    page.fill("Name", name)
+    with held(page, "/management-tokens"):
+        page.run("async () => { document.querySelector('dialog[open] button[type=submit]').click(); }")
+    page.press("Escape")
+    assert page.run("async () => document.querySelector('dialog[open] .actions button').disabled"), "what runs can be cancelled"
+    leave_for(page, "#/policies")
+    page.wait("async () => document.title.startsWith('Policies')")
+    let_go(page)
+    page.see("shown only now")
+    page.click("Done")
+    assert name in [token["name"] for token in expect(console_store.admin.get("/management-tokens"), 200)["management_tokens"]]
+
+
+def test_two_tags_that_are_removed_at_once_are_both_gone(page: Page, console_store: Cairn, bucket: str):
+    """The second change is made from the tags that the first one has left."""
+    console_store.s3.put(bucket, "tagged", b"x")
+    tags = [{"key": key, "value": "1"} for key in ("first", "second", "third")]
+    expect(console_store.admin.put(f"/buckets/{bucket}/object-tags/tagged", {"tags": tags}), 200)
+    page.go("object", bucket, "tagged")
+    with held(page, "/object-tags/"):
+        page.click("Remove tag first")
+        page.click("Remove tag second")
+    let_go(page)
+    page.see("Tag second removed.")
+    page.go("buckets")
+    page.go("object", bucket, "tagged")
+    assert [page.has(f"Remove tag {tag['key']}") for tag in tags] == [False, False, True]
+
+
+def test_preview_of_a_rule_is_about_the_fields_as_they_are(page: Page, console_store: Cairn, versioned: str):
+    """The answer for an earlier prefix is not shown, and none stays when a field changes."""
+    console_store.s3.put(versioned, "a/old", b"x")
+    page.go("lifecycle", versioned)
+    page.click("Create rule")
+    page.fill("Prefix", "a/")
+    page.fill("Remove objects after (days)", "1")
+    preview = "async () => { [...document.querySelectorAll('dialog button')].find((one) => one.textContent === 'Preview').click(); }"
+    with held(page, "/lifecycle/preview"):
+        page.run(preview)
+    page.fill("Prefix", "b/")
+    let_go(page)
+    assert "Now it would remove" not in page.text()
+    page.run(preview)
+    page.see("Now it would remove")
+    page.fill("Prefix", "c/")
+    page.gone("Now it would remove")
+    page.press("Escape")
+
+
+def test_undo_does_not_draw_over_what_is_entered_elsewhere(page: Page, console_store: Cairn, versioned: str):
+    """The notice with Undo outlives the view. A form that was begun meanwhile keeps its text."""
+    console_store.s3.put(versioned, "undone.txt", b"x")
+    page.go("object", versioned, "undone.txt")
+    page.act("Delete")
+    page.see("Deleted.")
+    page.go("policy", "new")
+    page.fill("Name", "half a policy")
+    page.click("Undo")
+    page.gone("Deleted.")
+    page.wait("async () => !document.querySelector('main[aria-busy]')")
+    assert page.run("async () => [...document.querySelectorAll('main input')].some((one) => one.value === 'half a policy')")
+    page.click("Discard")
+    page.refusals_are_expected()
+
+
+def test_second_click_is_no_second_credential(page: Page, console_store: Cairn):
+    """Two clicks on the button before the first answer make one."""
+    account = expect(console_store.admin.post("/service-accounts", {"name": f"twice-{next(_numbers)}"}), 201)["service_account"]["id"]
+    before = len(expect(console_store.admin.get(f"/service-accounts/{account}"), 200)["credentials"])
+    page.go("account", account)
+    with held(page, "/credentials"):
+        page.run("async () => { const add = [...document.querySelectorAll('main button')].find((one) => one.textContent === 'Add credential'); add.click(); add.click(); }")
+    let_go(page)
+    page.click("Done")
+    page.settled()
+    assert len(expect(console_store.admin.get(f"/service-accounts/{account}"), 200)["credentials"]) == before + 1
+
+
+def test_application_whose_secret_nobody_saw_is_taken_back(page: Page, console_store: Cairn, bucket: str):
+    """The page was left while it was made: nothing is left of it, and that is said."""
+    name = f"left-{next(_numbers)}"
+    page.go("connect", bucket=bucket)
+    page.fill("Name of the application", name)
+    with held(page, "/bindings/"):
+        page.click("Create and show the key")
+    leave_for(page, "#/buckets")
+    page.click("Leave")
+    page.wait("async () => document.title.startsWith('Buckets')")
+    let_go(page)
+    page.see(f"{name} was not connected")
+    accounts = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"]
+    assert name not in [account["name"] for account in accounts]
+
+
+def test_moment_is_chosen_for_the_time_that_is_shown(page: Page, console_store: Cairn, versioned: str):
+    """A late answer about a longer time is not drawn over a shorter one."""
+    console_store.s3.put(versioned, "x", b"x")
+    page.go("bucket", versioned, at=datetime.now(UTC).isoformat().replace("+00:00", "Z"))
+    page.element("select", "Time that is shown")
+    with held(page, "/changes"):
+        page.choose("Time that is shown", "30")
+    assert page.run("async () => document.querySelector('.timeline svg').childElementCount") == 0, "old bars under a new scale"
+    let_go(page)
+    page.wait("async () => document.querySelector('.timeline svg').childElementCount > 0")
+
