@@ -95,27 +95,35 @@ def make_image(path: Path, file_system: str, size: int = IMAGE_BYTES) -> None:
 
 
 def mount(device: str, file_system: str, folder: Path) -> None:
-    """Mounts a device."""
+    """Mounts a device.
+
+    Mount namespaces that other tests make meanwhile have copies of all mounts, and a copy would keep the device. The copies end
+    with the original, because the mount below it is shared.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    command("mount", "--bind", folder, folder)
+    command("mount", "--make-shared", folder)
     try:
         command("mount", "-t", file_system, "-o", "noatime", device, folder)
     except RuntimeError as error:
+        command("umount", folder)
         if "unknown filesystem" in str(error) or "permission denied" in str(error).lower():
             raise Unavailable(str(error)) from None
         raise
 
 
 def unmount(folder: Path) -> None:
-    """Unmounts a directory. A killed process may keep its files open slightly longer, so this retries."""
+    """Unmounts what `mount` has mounted. A killed process may keep its files open slightly longer, so this retries."""
     give_up = time.monotonic() + UNMOUNT_SECONDS
-    while True:
-        try:
-            command("umount", folder)
-            return
-        except RuntimeError as error:
-            if "busy" not in str(error) or time.monotonic() > give_up:
-                raise
-        time.sleep(POLL_SECONDS)
+    for _ in ("the device", "the shared mount below it"):
+        while True:
+            try:
+                command("umount", folder)
+                break
+            except RuntimeError as error:
+                if "busy" not in str(error) or time.monotonic() > give_up:
+                    raise
+            time.sleep(POLL_SECONDS)
 
 
 class SmallDisk:

@@ -114,7 +114,7 @@ def test_the_server_runs_without_a_view_of_the_host(make_store: MakeStore, hidde
     """Sandboxes hide these folders. Without /sys, the executors panicked."""
     need_root()
     store = make_store()
-    store.start(["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {hidden} && exec "$@"', "sh"])
+    store.start(["unshare", "--mount", "--propagation", "slave", "sh", "-c", f'mount -t tmpfs none {hidden} && exec "$@"', "sh"])
     put_and_get(store)
     assert store.stop() == 0 and "panic" not in store.output()
 
