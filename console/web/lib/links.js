@@ -1,6 +1,7 @@
 // Shares and embeds: forms that create them, and the table that lists them.
 
 import { api, bucketPath, encodeKey } from "./api.js";
+import { copyField } from "./copy-field.js";
 import { ask, confirmed, tell } from "./dialogs.js";
 import { h } from "./dom.js";
 import { place } from "./navigation.js";
@@ -11,7 +12,6 @@ import {
   actionsColumn,
   banner,
   button,
-  copyField,
   copyText,
   field,
   link,

@@ -5,8 +5,9 @@ import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { go } from "./navigation.js";
 import { quotaInput } from "./quota.js";
+import { searchField } from "./search-field.js";
 import { day, size, t } from "./text.js";
-import { button, field, iconButton, quoted, searchField, select } from "./ui.js";
+import { button, field, iconButton, quoted, select } from "./ui.js";
 
 const KINDS = () => [
   ["", t("any type")],

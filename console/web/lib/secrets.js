@@ -1,9 +1,9 @@
 // Shows a secret that cannot be shown again.
 
+import { copyField } from "./copy-field.js";
 import { tell } from "./dialogs.js";
 import { h } from "./dom.js";
 import { t } from "./text.js";
-import { copyField } from "./ui.js";
 
 /** Shows a new credential once. */
 export function secretDialog(credential) {

@@ -346,23 +346,6 @@ export async function copyText(text) {
   notice(t("Copied."));
 }
 
-/** A text in a field, with a button that copies it. */
-export function copyField(label, text) {
-  const input = h("input", {
-    type: "text",
-    readonly: true,
-    value: text,
-    class: "mono",
-    onfocus: (event) => event.target.select(),
-  });
-  return h(
-    "div",
-    { class: "copy" },
-    field(label, input),
-    button(t("Copy"), () => copyText(text)),
-  );
-}
-
 const commandRows = (lines) =>
   lines.map((line) =>
     h(
@@ -448,12 +431,6 @@ export function bar(...children) {
   return h("div", { class: "bar" }, children);
 }
 
-/** A field that searches or filters, to which `/` leads. */
-export function searchField(input) {
-  onSlash(input);
-  return h("div", { class: "filter" }, icon("search"), input, h("kbd", { "aria-hidden": "true" }, "/"));
-}
-
 /** A card with a heading. */
 export function card(title, note, ...children) {
   return h(
@@ -470,24 +447,10 @@ export function withTool(made, tool) {
   return made;
 }
 
-let slashed = null;
-
-/** Lets `/` go to a field as long as it is shown. */
-export function onSlash(input) {
-  slashed = input;
-}
-
 // What nobody handles would be seen by nobody: a button that does nothing.
 addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
   noticeError(event.reason);
-});
-
-addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || !slashed?.isConnected) return;
-  if (event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
-  event.preventDefault();
-  slashed.focus();
 });
 
 /** Quotes an argument for a shell. */

@@ -5,9 +5,10 @@ import { activityList, readNames } from "../lib/activity-list.js";
 import { debounce, fill, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { place, setPlace } from "../lib/navigation.js";
+import { searchField } from "../lib/search-field.js";
 import { mayOversee } from "../lib/session.js";
 import { count, DAY, plural, t } from "../lib/text.js";
-import { bar, button, commands, field, quoted, searchField, select, viewHead } from "../lib/ui.js";
+import { bar, button, commands, field, quoted, select, viewHead } from "../lib/ui.js";
 
 const NAMES = ["show", "text", "range", "since", "until", "principal", "bucket", "open", "live"];
 

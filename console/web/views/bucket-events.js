@@ -4,8 +4,9 @@ import { activityList, readNames } from "../lib/activity-list.js";
 import { api, bucketPath } from "../lib/api.js";
 import { debounce, fill, h } from "../lib/dom.js";
 import { bucketHead } from "../lib/heads.js";
+import { searchField } from "../lib/search-field.js";
 import { t } from "../lib/text.js";
-import { bar, commands, quoted, searchField } from "../lib/ui.js";
+import { bar, commands, quoted } from "../lib/ui.js";
 
 export async function show(view, { parts: [bucket], parameters }) {
   const reading = readNames();

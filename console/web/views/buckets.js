@@ -7,6 +7,7 @@ import { ask } from "../lib/dialogs.js";
 import { debounce, h } from "../lib/dom.js";
 import { icon, stoneOf } from "../lib/icons.js";
 import { draw, go, place, setCount } from "../lib/navigation.js";
+import { searchField } from "../lib/search-field.js";
 import { section } from "../lib/sections.js";
 import { mayStore } from "../lib/session.js";
 import { count, plural, size, t } from "../lib/text.js";
@@ -20,7 +21,6 @@ import {
   link,
   loadInto,
   noticeError,
-  searchField,
   sizeCell,
   table,
   tableRow,

@@ -3,6 +3,7 @@
 import { api, REGION } from "../lib/api.js";
 import { createApplication, rightsChoices, settingsOf } from "../lib/application.js";
 import { CLIENTS } from "../lib/clients.js";
+import { copyField } from "../lib/copy-field.js";
 import { confirmed, refuse, wrong } from "../lib/dialogs.js";
 import { fill, h } from "../lib/dom.js";
 import { keptText } from "../lib/first-steps.js";
@@ -16,7 +17,6 @@ import {
   button,
   card,
   commands,
-  copyField,
   copyText,
   field,
   link,

@@ -8,6 +8,7 @@ import { icon, mark } from "../lib/icons.js";
 import { draw } from "../lib/navigation.js";
 import { commonFolder } from "../lib/objects.js";
 import { noticeBack, undeleteKeys } from "../lib/removal.js";
+import { searchField } from "../lib/search-field.js";
 import { mayStore } from "../lib/session.js";
 import { count, DAY, day, plural, size, t } from "../lib/text.js";
 import {
@@ -21,7 +22,6 @@ import {
   loadInto,
   noticeError,
   quoted,
-  searchField,
   shortName,
   sizeCell,
   table,
