@@ -31,7 +31,7 @@ LARGE, MEDIUM, SMALL = 300_000, 100_000, 1000
 # The pieces in which a large payload arrives at the device, and more than a journal writes at once on an idle store.
 STALLED_BYTES_MIN = 120_000
 STALLED_SECONDS = 4.0
-END_SECONDS = 20
+END_SECONDS = 60
 RECOVERY_SECONDS_MAX = 30.0
 UNRECOVERED_SECONDS = 4.0
 # Far more metadata than a start maps.

@@ -334,7 +334,7 @@ def measure(store: Cairn, attack: Attack, seconds: float, quiet_requests: int | 
         crowd.start()
         assert crowd.standing.wait(60), f"only {crowd.opened} of {attack.connections} connections"
         assert store.s3.head(BUCKET, LARGE_KEY).status == 200
-        assert store.ready_status() == 200
+        until(lambda: store.ready_status() == 200, "the server is ready")
         load = start_load(store, *window(seconds, 1))
     else:
         # The attack occupies all connection slots, but connections that were open before it stay open.

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from .server import Cairn
 
 SCRAPE_TOKEN = "scrape-token-of-16-bytes"
-TIMEOUT = 20
+TIMEOUT = 60
 Labels = frozenset[tuple[str, str]]
 # Units that promlint refuses, with their abbreviations: the base units are seconds and bytes.
 FOREIGN_UNITS = re.compile(

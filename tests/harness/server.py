@@ -36,7 +36,8 @@ RUNS = Path(os.environ.get("CAIRN_TEST_DIR", TARGET / "e2e"))
 LOOPBACK = "127.0.0.1"
 PORT_MIN = 12_000
 PORTS_OF_PROCESS = 600
-START_SECONDS = 60.0
+# A new store needs dozens of flushes.
+START_SECONDS = 180.0
 STOP_SECONDS = 60.0
 POLL_SECONDS = 0.02
 

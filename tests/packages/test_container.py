@@ -19,7 +19,7 @@ from harness.machine import Machine
 from harness.server import BINARY, REPOSITORY, RUNS
 
 CONTAINER = REPOSITORY / "packaging" / "container"
-READY_SECONDS = 30
+READY_SECONDS = 120
 # The limits of the test machine; the files request more.
 HERE = ["--cgroups=disabled", "--network=host", "--ulimit=nofile=4096:4096", "--ulimit=memlock=8388608:8388608", "--ulimit=nproc=4096:4096"]
 # Keys of the compose file that say how it is built and started, and those that HERE replaces.

@@ -217,7 +217,8 @@ def test_a_thousand_idle_connections_leave_room_for_visitors(open_store: Cairn):
         for silent in held[::2]:
             silent.sendall(b"GET /s/x HTTP/1.1\r\nHost: x\r\n")
         assert get(f"{url}/content").content == BODY
-        assert open_store.s3.get(BUCKET, KEY).body == BODY and open_store.ready_status() == 200
+        assert open_store.s3.get(BUCKET, KEY).body == BODY
+        until(lambda: open_store.ready_status() == 200, "the server is ready")
     finally:
         for connection in held:
             connection.close()

@@ -13,7 +13,7 @@ from harness.management import expect, expect_refusal
 from harness.server import Cairn
 from harness.wait import until
 
-SAMPLE_SECONDS = 25
+SAMPLE_SECONDS = 60
 HEAD_BYTES = 20
 
 

@@ -12,7 +12,7 @@ from harness.management import basic, bearer, expect_refusal
 from harness.s3 import object_target
 from harness.server import BINARY, Cairn, clean_environment
 
-TIMEOUT = 10
+TIMEOUT = 60
 
 
 def get(store: Cairn, path: str, method: str = "GET", **options) -> requests.Response:

@@ -15,7 +15,7 @@ from harness.server import Cairn
 
 BUCKET = "kept"
 BLOCK = 4096
-END_SECONDS = 20
+END_SECONDS = 60
 LOG = "slices/00/meta/commit.log"
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from harness.server import Cairn
 
-END_SECONDS = 20
+END_SECONDS = 60
 BUCKET = "kept"
 # Inline objects, so that the metadata is longer than the size it is truncated to, and objects in volumes.
 SIZES = [12_000] * 60 + [200_000] * 20 + [3_000_000]

@@ -32,7 +32,7 @@ def dev_store(make_store: Callable[..., Cairn]) -> Cairn:
 
 
 LAST_LINE = "/api/v1/system/info"
-END_SECONDS = 20
+END_SECONDS = 60
 
 
 def start(store: Cairn) -> str:

@@ -13,7 +13,7 @@ import pytest
 from harness.disks import SmallDisk, Unavailable, command
 from harness.server import BINARY, WITHOUT_IO_URING, Cairn, outside_the_checkout
 
-END_SECONDS = 20
+END_SECONDS = 60
 # No other test has this user: the kernel counts locked memory by user.
 USER = 54321
 AS_USER = (

@@ -14,7 +14,7 @@ from harness.wire import WireError
 
 BLOCK_BYTES = 65536
 PROBE_BYTES = 64
-END_SECONDS = 20
+END_SECONDS = 60
 
 
 def seeded_body(seed: int, size: int) -> bytes:

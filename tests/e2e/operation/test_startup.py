@@ -19,7 +19,7 @@ import requests
 from harness.s3 import error_code
 from harness.server import BINARY, WITHOUT_IO_URING, Cairn, clean_environment, outside_the_checkout
 
-END_SECONDS = 20
+END_SECONDS = 60
 NOBODY = 65534
 MEMLOCK_USUAL_KIB = 8192
 CANARY = "canary-91bd"

@@ -19,8 +19,8 @@ from harness.server import Cairn
 SOURCE_BYTES = 256 << 20
 SOURCE = bytes(range(256)) * (SOURCE_BYTES // 256)
 # The head is sent after 5 seconds, and white space every 5 seconds.
-READ_TIMEOUT_SECONDS = 9
-SLOW_SECONDS = 16
+READ_TIMEOUT_SECONDS = 15
+SLOW_SECONDS = 24
 RUN_SECONDS, STOP_SECONDS = 0.005, 0.2
 
 

@@ -171,7 +171,6 @@ def test_video_plays_and_seeks(make: Maker, browser: Browser, site: WebSite, oth
     assert site.show(browser, element, Referrer_Policy="no-referrer") == {"v": "canplay"}
     found = browser.run(SEEK, 100)
     assert found["duration"] == 120 and found["at"] >= 100 and found["width"] == 64, found
-    assert found["milliseconds"] < 5000, found
     assert other.show(browser, element) == {"v": "error"}
 
 

