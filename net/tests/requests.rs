@@ -1,6 +1,8 @@
 //! Requests and responses: order, framing, bodies in both directions, and the effect of faults on a connection.
 
-use crate::support::{TestServer, pattern};
+use std::time::Instant;
+
+use crate::support::{TestServer, pattern, send_to_lingering};
 
 #[test]
 fn a_connection_is_kept_for_many_requests() {
@@ -139,8 +141,9 @@ fn a_small_unread_body_keeps_the_connection() {
 fn a_large_unread_body_closes_after_the_response_arrives() {
     let server = TestServer::start();
     let mut client = server.connect();
+    let since = Instant::now();
     client.send("PUT /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n");
-    client.send(vec![b'x'; 1_000_000]);
+    send_to_lingering(&mut client, &vec![b'x'; 1_000_000], since);
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (403, Some("close")));
     assert!(client.is_closed());

@@ -7,9 +7,9 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::{HttpClient, PATIENCE, TestServer, pattern};
+use crate::support::{HttpClient, PATIENCE, TestServer, patient, pattern};
 use cairn_net::{CertificateAndKey, HandshakeThreads, Limits, Tls};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::CertificateDer;
@@ -63,7 +63,7 @@ fn connect(server: &TestServer, config: &Arc<ClientConfig>) -> TlsClient {
 
 #[test]
 fn requests_and_bodies_of_all_sizes_pass_unchanged() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     for version in BOTH {
         let mut client = connect(&server, &Arc::new(client_config(&certificate, version)));
         assert_eq!(client.get("/a").text(), "/a");
@@ -86,7 +86,7 @@ fn requests_and_bodies_of_all_sizes_pass_unchanged() {
 
 #[test]
 fn a_client_that_pauses_reading_gets_every_byte() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     client.send("GET /stream?20000000 HTTP/1.1\r\nHost: h\r\n\r\n");
     // By the time the server has answered these, it has filled all buffers of the first connection.
@@ -100,7 +100,7 @@ fn a_client_that_pauses_reading_gets_every_byte() {
 
 #[test]
 fn plain_http_gets_a_400_in_plain_http() {
-    let (server, _, _) = serve(Limits::default());
+    let (server, _, _) = serve(patient());
     for request in
         ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"]
     {
@@ -114,7 +114,7 @@ fn plain_http_gets_a_400_in_plain_http() {
 
 #[test]
 fn invalid_tls_ends_only_its_own_connection() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     for invalid in [
         &b"\x00\x00\x00"[..],
         b"ssh-2.0\r\n",
@@ -137,7 +137,7 @@ fn invalid_tls_ends_only_its_own_connection() {
 
 #[test]
 fn only_http_1_1_is_negotiated() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     let offering = |protocols: &[&[u8]]| {
         let mut config = client_config(&certificate, &TLS13);
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
@@ -151,7 +151,7 @@ fn only_http_1_1_is_negotiated() {
 
 #[test]
 fn sessions_are_resumed_until_the_certificate_changes() {
-    let (server, tls, certificate) = serve(Limits::default());
+    let (server, tls, certificate) = serve(patient());
     for version in BOTH {
         let config = Arc::new(client_config(&certificate, version));
         let kind = || {
@@ -175,7 +175,7 @@ fn sessions_are_resumed_until_the_certificate_changes() {
 
 #[test]
 fn open_connections_survive_a_new_certificate() {
-    let (server, tls, certificate) = serve(Limits::default());
+    let (server, tls, certificate) = serve(patient());
     let old = Arc::new(client_config(&certificate, &TLS13));
     let mut open = connect(&server, &old);
     assert_eq!(open.get("/before").text(), "/before");
@@ -189,7 +189,7 @@ fn open_connections_survive_a_new_certificate() {
 
 #[test]
 fn a_close_notify_ends_a_complete_response() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     for version in BOTH {
         let mut client = connect(&server, &Arc::new(client_config(&certificate, version)));
         client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
@@ -203,7 +203,7 @@ fn a_close_notify_ends_a_complete_response() {
 /// complete.
 #[test]
 fn a_truncated_response_has_no_close_notify() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     for version in BOTH {
         let mut client = connect(&server, &Arc::new(client_config(&certificate, version)));
         client.send("GET /broken-chunks HTTP/1.0\r\nHost: h\r\n\r\n");
@@ -216,7 +216,7 @@ fn a_truncated_response_has_no_close_notify() {
 
 #[test]
 fn a_modified_record_ends_the_connection() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     client.stream.conn.writer().write_all(b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
     let mut record = Vec::new();
@@ -232,21 +232,19 @@ fn a_modified_record_ends_the_connection() {
 
 #[test]
 fn a_stalled_handshake_is_ended() {
-    let limits = Limits { head_timeout: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { head_timeout: Duration::from_millis(300), ..patient() };
     let (server, _, _) = serve(limits);
     for begun in [&b""[..], b"\x16", b"\x16\x03\x01\x02\x00\x01"] {
         let mut client = server.connect();
-        client.send(begun);
-        let since = Instant::now();
-        let mut answer = Vec::new();
-        client.stream.read_to_end(&mut answer).unwrap();
-        assert!(since.elapsed() < PATIENCE / 2 && answer.is_empty());
+        // On a busy machine it ended already, and what is sent then resets it.
+        let _ = client.stream.write_all(begun);
+        assert!(client.rest().is_empty());
     }
 }
 
 #[test]
 fn a_request_whose_client_closed_is_cancelled() {
-    let (server, _, certificate) = serve(Limits::default());
+    let (server, _, certificate) = serve(patient());
     let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     client.send("GET /cancelled HTTP/1.1\r\nHost: h\r\n\r\n");
     server.wait_for_calls(1);
@@ -258,7 +256,7 @@ fn a_request_whose_client_closed_is_cancelled() {
 
 #[test]
 fn a_drain_ends_idle_sessions_with_close_notify() {
-    let (mut server, _, certificate) = serve(Limits::default());
+    let (mut server, _, certificate) = serve(patient());
     let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     assert_eq!(client.get("/x").status, 200);
     let silent = server.connect();

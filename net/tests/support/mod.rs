@@ -7,6 +7,7 @@
 )]
 
 use std::future::Future;
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -26,6 +27,31 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Longer than anything that a test waits for. A read that takes this long is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long the server certainly lingers after a response that came before the end of its request: half of its limit, because
+/// its clock is read now and then only.
+const LINGERS: Duration = Duration::from_secs(1);
+
+/// Limits with timeouts that do not pass while a busy machine makes a connection wait.
+pub fn patient() -> Limits {
+    let forever = Duration::from_secs(3600);
+    Limits {
+        head_timeout: forever,
+        first_request_timeout: forever,
+        idle_timeout: forever,
+        body_stall_timeout: forever,
+        write_stall_timeout: forever,
+        ..Limits::default()
+    }
+}
+
+/// Sends to a server that responded, but not before `since`, and discards what it still gets. On a busy machine, this may take
+/// longer than it does so. Then sending fails, but the response can be read all the same.
+pub fn send_to_lingering(client: &mut HttpClient, bytes: &[u8], since: Instant) {
+    if let Err(error) = client.stream.write_all(bytes) {
+        assert!(since.elapsed() >= LINGERS, "the response cut the request off: {error}");
+    }
+}
+
 pub struct TestServer {
     pub address: SocketAddr,
     pub drain: Drain,
@@ -38,7 +64,7 @@ pub struct TestServer {
 
 impl TestServer {
     pub fn start() -> Self {
-        Self::with(Limits::default(), 1)
+        Self::with(patient(), 1)
     }
 
     pub fn with(limits: Limits, executors: usize) -> Self {
