@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// A request, as it was received.
 #[derive(Clone, Debug)]
@@ -124,6 +125,16 @@ impl Receiver {
 
     pub(crate) fn requests(&self) -> Vec<Received> {
         self.seen.lock().expect("no thread panics").requests.clone()
+    }
+
+    /// Waits for the first request. A client that has given up may be ahead of the receiver.
+    pub(crate) fn wait_for_request(&self) -> Vec<Received> {
+        let until = Instant::now() + Duration::from_secs(120);
+        while self.requests().is_empty() {
+            assert!(Instant::now() < until, "no request comes");
+            thread::park_timeout(Duration::from_millis(5));
+        }
+        self.requests()
     }
 }
 

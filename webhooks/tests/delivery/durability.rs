@@ -35,7 +35,7 @@ fn position_survives_so_events_are_neither_repeated_nor_missed_over_a_restart() 
         setup.events.push("b", &n.to_string());
     }
     setup.client.wait_for("a.example", 20);
-    setup.webhooks.close(Duration::from_secs(5));
+    setup.webhooks.close(Duration::from_secs(120));
     setup.events.push("b", "while it was away");
     setup.reopen();
     let sent = setup.client.wait_for("a.example", 21);
@@ -75,7 +75,7 @@ fn an_orderly_end_waits_for_attempts_and_records_them() {
     setup.events.push("b", "k");
     setup.client.wait_for("a.example", 1);
     std::thread::scope(|scope| {
-        let closing = scope.spawn(|| setup.webhooks.close(Duration::from_secs(60)));
+        let closing = scope.spawn(|| setup.webhooks.close(Duration::from_secs(120)));
         gate.open();
         closing.join().unwrap();
     });

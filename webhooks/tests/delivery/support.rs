@@ -324,7 +324,7 @@ impl Setup {
 
     /// Closes and opens again.
     pub(crate) fn reopen(&mut self) {
-        self.webhooks.close(Duration::from_secs(5));
+        self.webhooks.close(PATIENCE);
         // Two handles of one environment in one process are not allowed, so the old one must be gone.
         let folder = tempfile::tempdir().unwrap();
         copy(self.folder.path(), folder.path());
