@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import requests
 
 from .management import expect, segment
+from .moments import written
 from .server import LOOPBACK, Cairn
 from .wire import Connection, Response, encode_head
 
@@ -105,4 +106,4 @@ def share_body(store: Cairn, bucket: str, body: bytes, content_type: str = "", k
 
 def after(**period: float) -> str:
     """Returns the time after a period, as requests contain it."""
-    return (datetime.now(UTC) + timedelta(**period)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return written(datetime.now(UTC) + timedelta(**period))

@@ -14,7 +14,9 @@ from harness.boto import make_client
 from harness.importer import Importer, assert_equal, order, versions
 from harness.management import expect
 from harness.minio import KMS_KEY, Minio
+from harness.moments import with_an_end
 from harness.server import Cairn, free_ports
+from harness.wait import until
 
 MIB = 1 << 20
 QUOTA = {"quota": {"bytes": {"mode": "limit", "bytes": 1}, "objects": {"mode": "unlimited"}}}
@@ -136,15 +138,25 @@ def test_entity_tags_of_encrypted_objects_are_kept_as_they_are(minio: Minio, her
     assert importer.json("verify", "--bucket", bucket, "--read", "all")["differences"] == 0
 
 
+def put_until_then(source: BaseClient, bucket: str, key: str) -> None:
+    """Writes an object with a lock that has ended afterwards."""
+    def put(end: datetime) -> datetime:
+        source.put_object(Bucket=bucket, Key=key, Body=b"e", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=end)
+        return end
+
+    ended = with_an_end(put)
+    until(lambda: datetime.now(UTC) > ended, "the lock does not end")
+
+
 def test_locks_come_even_if_they_have_ended(minio: Minio, here: BaseClient, importer: Importer):
     """Retention and legal holds are those of the source, and hold."""
     source, bucket = minio.boto, "locked"
     source.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
-    until = datetime.now(UTC) + timedelta(days=1)
-    source.put_object(Bucket=bucket, Key="held", Body=b"g", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=until, ObjectLockLegalHoldStatus="ON")
-    source.put_object(Bucket=bucket, Key="strict", Body=b"c", ObjectLockMode="COMPLIANCE", ObjectLockRetainUntilDate=until)
-    source.put_object(Bucket=bucket, Key="ended", Body=b"e", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=datetime.now(UTC) + timedelta(seconds=1))
+    later = datetime.now(UTC) + timedelta(days=1)
+    source.put_object(Bucket=bucket, Key="held", Body=b"g", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=later, ObjectLockLegalHoldStatus="ON")
+    source.put_object(Bucket=bucket, Key="strict", Body=b"c", ObjectLockMode="COMPLIANCE", ObjectLockRetainUntilDate=later)
     source.delete_object(Bucket=bucket, Key="held")
+    put_until_then(source, bucket, "ended")
     assert importer.objects("--bucket", bucket) == {"listed": 4, "created": 4}
     assert assert_equal(source, here, bucket) == 4
     for key in ("held", "strict"):

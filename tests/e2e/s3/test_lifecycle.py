@@ -15,6 +15,7 @@ from botocore.client import BaseClient
 from harness.boto import headers, make_client, refused
 from harness.events import walk
 from harness.management import Management, expect, expect_refusal, lifecycle_runs_later
+from harness.moments import with_an_end
 from harness.s3 import S3
 from harness.server import Cairn
 from harness.wait import until
@@ -169,8 +170,9 @@ def test_locked_versions_stay_until_their_lock_ends(admin: Management, client: B
     until(lambda: versions(admin, bucket) == [("k", True), ("k", False)], "no marker")
     until(lambda: rule_of(admin, bucket, rule["id"])["status"]["skipped_locked"] > 0, "not counted")
     assert ("k", False) in versions(admin, bucket)
-    soon = {"Mode": "GOVERNANCE", "RetainUntilDate": datetime.now(timezone.utc) + timedelta(seconds=2)}
-    client.put_object_retention(Bucket=bucket, Key="k", VersionId=put["VersionId"], Retention=soon, BypassGovernanceRetention=True)
+    with_an_end(lambda end: client.put_object_retention(
+        Bucket=bucket, Key="k", VersionId=put["VersionId"], Retention={"Mode": "GOVERNANCE", "RetainUntilDate": end}, BypassGovernanceRetention=True,
+    ))
     until(lambda: versions(admin, bucket) == [], "the version stays")
     assert rule_of(admin, bucket, rule["id"])["status"]["failed"] == 0
 

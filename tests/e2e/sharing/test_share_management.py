@@ -6,14 +6,16 @@ import re
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from harness.boto import make_client
 from harness.management import Management, bearer, expect, expect_refusal, segment
+from harness.moments import with_an_end, written
 from harness.old_store import upgrade
 from harness.server import Cairn
+from harness.shares import after
+from harness.wait import until
 
 _numbers = itertools.count(1)
 ID = "01890000-0000-7000-8000-000000000000"
@@ -30,11 +32,6 @@ EMBED_MEMBERS = {
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 KINDS = {"share": {}, "embed": {"allowed_origins": [ORIGIN]}}
 kinds = pytest.mark.parametrize("kind", KINDS)
-
-
-def after(**duration: float) -> str:
-    """Returns a time in the future as requests contain it."""
-    return (datetime.now(UTC) + timedelta(**duration)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def route(kind: str, bucket: str, key: str) -> str:
@@ -492,11 +489,9 @@ def test_exhausted_share_works_again_with_a_greater_limit(store: Cairn, photos: 
 def test_expired_links_are_listed_as_expired(store: Cairn, photos: str):
     """A later expiry makes them active again."""
     for kind in KINDS:
-        link = create(store, kind, photos, "a b/ü.png", expires_at=after(seconds=0.3))[kind]
-        expired = []
-        while not expired:
-            expired = expect(store.admin.get(f"/{kind}s?bucket={photos}&status=expired"), 200)[f"{kind}s"]
-        assert expired == [link | {"status": "expired"}]
+        link = with_an_end(lambda end, kind=kind: create(store, kind, photos, "a b/ü.png", expires_at=written(end))[kind])
+        expired = lambda kind=kind: expect(store.admin.get(f"/{kind}s?bucket={photos}&status=expired"), 200)[f"{kind}s"]
+        assert until(expired, "it does not expire") == [link | {"status": "expired"}]
         assert expect(patch(store, kind, link, expires_at=after(days=1)), 200)["status"] == "active"
 
 

@@ -18,6 +18,7 @@ from harness.certificates import Authority
 from harness.damage import find_bytes, flip_bit, volumes
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
+from harness.moments import with_an_end, written
 from harness.s3 import S3, md5_etag
 from harness.server import Cairn
 from harness.shares import PAGE, Share, after, share_body, share_object
@@ -371,7 +372,7 @@ def test_revocation_ends_everything_at_once(make: Make) -> None:
 def test_expired_share_is_gone(make: Make) -> None:
     share = make(expires_at=after(hours=1))
     assert share.content().status_code == 200
-    share.change(expires_at=after(seconds=1))
+    with_an_end(lambda end: share.change(expires_at=written(end)))
     until(lambda: share.content().status_code == 410, "it does not expire")
     assert "expired" in expect_refusal(share.content(), 410, "SHARE_GONE")
     assert "Link expired" in share.page().text
