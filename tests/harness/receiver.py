@@ -12,8 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .certificates import Pair
 from .server import LOOPBACK
-
-PATIENCE_SECONDS = 30.0
+from .wait import PATIENCE_SECONDS
 
 
 @dataclass
@@ -106,14 +105,14 @@ class Receiver:
             self.changed.notify_all()
         return answer
 
-    def wait(self, count: int, matches: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
+    def wait(self, count: int, matches: Callable[[Delivery], bool] = lambda _: True, seconds: float = PATIENCE_SECONDS) -> list[Delivery]:
         """Waits until so many requests that match have been received, and returns all of those."""
         def found() -> list[Delivery]:
             return [one for one in self.received if matches(one)]
 
         with self.changed:
-            done = self.changed.wait_for(lambda: len(found()) >= count, PATIENCE_SECONDS)
-            assert done, f"{len(found())} of {count} deliveries after {PATIENCE_SECONDS} s"
+            done = self.changed.wait_for(lambda: len(found()) >= count, seconds)
+            assert done, f"{len(found())} of {count} deliveries after {seconds} s"
             return found()
 
     def close(self) -> None:

@@ -78,14 +78,19 @@ def own_ports() -> Iterator[int]:
     raise ServerError(f"{len(parts)} processes of the tests have taken all ports")
 
 
+def listens(port: int) -> bool:
+    """Returns whether something on this machine takes connections at a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
 def free_ports(count: int) -> list[int]:
     """Returns ports that nothing listens on and that no other process of the tests takes."""
     ports: list[int] = []
     while len(ports) < count:
         port = next(own_ports())
-        with socket.socket() as probe:
-            if probe.connect_ex((LOOPBACK, port)) != 0:
-                ports.append(port)
+        if not listens(port):
+            ports.append(port)
     return ports
 
 

@@ -14,8 +14,8 @@ from harness.cli import Cli
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.receiver import OK, Answer, Delivery, Receiver, service_signature, standard_signature
-from harness.server import LOOPBACK, REPOSITORY, Cairn, free_ports
-from harness.wait import until
+from harness.server import LOOPBACK, REPOSITORY, Cairn, free_ports, listens
+from harness.wait import PATIENCE_SECONDS, until
 
 WEBHOOK = {
     "id", "target_url", "event_types", "bucket_filter", "object_prefix_filter", "enabled", "created_at", "health",
@@ -29,11 +29,14 @@ DELIVERY = {
     "next_attempt_at", "redelivery",
 }
 ATTEMPTS = 3
+# Only answers end attempts, deliveries do not use up their attempts in the course of a test, and no poll hides a wake that is missing.
 RELAXED = {
     "SERVICE_WEBHOOKS_ALLOW_HTTP": "true", "SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS": "true",
-    "SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS": "2", "SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS": str(ATTEMPTS),
-    "SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN,
+    "SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS": "60", "SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS": "20",
+    "SERVICE_WEBHOOKS_POLL_INTERVAL_SECONDS": "3600", "SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN,
 }
+# For a receiver that was away: a delivery that has begun is repeated when it has been away for up to as long again.
+AWAY_PATIENCE_SECONDS = 3 * PATIENCE_SECONDS
 EXAMPLE = REPOSITORY / "docs/examples/webhooks/receiver.py"
 ID = "01890000-0000-7000-8000-000000000000"
 _numbers = itertools.count(1)
@@ -45,12 +48,23 @@ def hooks(make_module_store: Callable[..., Cairn]) -> Cairn:
     return make_module_store(**RELAXED).start()
 
 
+@pytest.fixture(scope="module")
+def hasty(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """As `hooks`, but deliveries fail permanently after a few attempts."""
+    return make_module_store(**RELAXED | {"SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS": str(ATTEMPTS)}).start()
+
+
+def new_bucket(store: Cairn) -> str:
+    """Makes a bucket of the test's own."""
+    bucket = f"hooks-{next(_numbers)}"
+    store.s3.create_bucket(bucket)
+    return bucket
+
+
 @pytest.fixture
 def name(hooks: Cairn) -> str:
     """A bucket of the test's own."""
-    bucket = f"hooks-{next(_numbers)}"
-    hooks.s3.create_bucket(bucket)
-    return bucket
+    return new_bucket(hooks)
 
 
 @pytest.fixture
@@ -94,6 +108,11 @@ def log(admin: Management, webhook: dict, **parameters: object) -> list[dict]:
         if page["next_id"] is None:
             return entries
         cursor = {"after_time": page["next_time"], "after_id": page["next_id"]}
+
+
+def tried(admin: Management, webhook: dict) -> set[str]:
+    """Returns the events of which an attempt has failed."""
+    return {entry["event_id"] for entry in log(admin, webhook) if entry["error"]}
 
 
 def statuses(entries: list[dict]) -> list[tuple[int, str, int | None]]:
@@ -159,10 +178,11 @@ def test_filters_choose_the_events(hooks: Cairn, name: str, make_receiver: Calla
 # Failures
 
 
-def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
-    """After about 2 and 4 seconds, with the same bytes. One webhook then succeeds, one has failed permanently, and a
+def test_failures_are_repeated_with_growing_waits(hasty: Cairn, make_receiver: Callable[..., Receiver]):
+    """After 2 and 4 seconds or more, with the same bytes. One webhook then succeeds, one has failed permanently, and a
     redirect is a failure that is not followed."""
-    elsewhere = make_receiver()
+    hooks, elsewhere = hasty, make_receiver()
+    name = new_bucket(hooks)
     counts: dict[str, int] = {}
 
     def answer(delivery: Delivery) -> Answer:
@@ -177,7 +197,7 @@ def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_
     hooks.s3.put(name, "k", b"1")
     for path in paths:
         first, second, last = receiver.wait(ATTEMPTS, lambda one, path=path: one.path.endswith(path))
-        assert 1.5 < second.time - first.time < 4 and 3.5 < last.time - second.time < 8, path
+        assert second.time - first.time > 1.5 and last.time - second.time > 3.5, path
         assert first.body == second.body == last.body and first.event_id == last.event_id
     ended = until(lambda: log(hooks.admin, third, status="succeeded") and log(hooks.admin, third))
     assert statuses(ended) == [(3, "succeeded", 204), (2, "failed", 500), (1, "failed", 500)]
@@ -199,27 +219,26 @@ def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_
 
 
 def test_new_events_are_delivered_at_once(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
-    """The fastest of a few is judged: the machine may be busy. A delivery that waits for a timer never is that fast."""
+    """A delivery that waited for the poll would come after an hour."""
     receiver = make_receiver()
     create(hooks.admin, receiver.url, name)
-    waits = []
     for number in range(5):
-        begun = time.monotonic()
         hooks.s3.put(name, f"k{number}", b"1")
         receiver.wait(number + 1)
-        waits.append(time.monotonic() - begun)
-    assert min(waits) < 0.5, waits
 
 
-def test_slow_receiver_fails_after_the_time_limit(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
+def test_slow_receiver_fails_after_the_time_limit(make_store: Callable[..., Cairn], make_receiver: Callable[..., Receiver]):
     """The attempt ends after `request_timeout_seconds`, and other webhooks are not delayed."""
+    hooks = make_store(**RELAXED | {"SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS": "2"}).start()
+    name = new_bucket(hooks)
     slow, fast = make_receiver(lambda _: (204, {}, 5.0)), make_receiver()
     webhook, _ = create(hooks.admin, slow.url, name)
     create(hooks.admin, fast.url, name)
     for number in range(20):
         hooks.s3.put(name, f"k{number}", b"1")
     fast.wait(20)
-    assert sum(bool(entry["error"]) for entry in log(hooks.admin, webhook)) < 20, "the fast one waited for the slow one"
+    # Most first attempts to the slow one are held back for minutes.
+    assert len(tried(hooks.admin, webhook)) < 20, "the fast one waited for the slow one"
     entry = until(lambda: [entry for entry in log(hooks.admin, webhook) if entry["error"]])[0]
     assert entry["http_status"] is None and not entry["success"]
     expect(hooks.admin.delete(f"/webhooks/{webhook['id']}"), 204)
@@ -241,35 +260,40 @@ def test_disabled_webhook_drops_what_is_pending(hooks: Cairn, name: str, make_re
     assert dropped["error"] and not dropped["success"]
     until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
     failing = False
-    count = len(receiver.received)
     assert expect(hooks.admin.put(path, {"enabled": True}), 200)["enabled"] is True
     hooks.s3.put(name, "new", b"1")
-    later = receiver.wait(count + 1)[count:]
-    assert [json.loads(one.body)["object"] for one in later] == ["new"]
+    receiver.wait(1, lambda one: json.loads(one.body)["object"] == "new")
+    # An attempt for the old one may have been under way when it was dropped; then its success does not count.
+    until(lambda: log(hooks.admin, webhook, status="succeeded"))
+    assert len(log(hooks.admin, webhook, status="succeeded")) == 1
+    assert {json.loads(one.body)["object"] for one in receiver.received} == {"old", "new"}
 
 
 def test_receiver_that_is_down_gets_everything_when_it_is_back(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
     """Its deliveries are held back, so that they do not use up their attempts, and the health says so."""
-    receiver = make_receiver()
+    # No client gets this port while it is away.
+    receiver = make_receiver(port=free_ports(1)[0])
     webhook, _ = create(hooks.admin, receiver.url, name)
     receiver.close()
     for number in range(30):
         hooks.s3.put(name, f"k{number:02}", b"1")
     health = until(lambda: (now := shown(hooks.admin, webhook)["health"])["state"] == "paused" and now)
     assert health["pending"] > 0 and health["oldest_pending_at"] and health["last_error"]
+    # Two at a time until it is paused, and then one after 5 seconds, 10, 20 and so on.
+    assert len(tried(hooks.admin, webhook)) < 15, "first attempts are not held back"
     back = make_receiver(port=receiver.port)
-    back.wait(30)
-    until(lambda: len({json.loads(one.body)["object"] for one in back.received}) == 30)
+    back.wait(30, seconds=AWAY_PATIENCE_SECONDS)
+    until(lambda: len({json.loads(one.body)["object"] for one in back.received}) == 30, seconds=AWAY_PATIENCE_SECONDS)
     until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
     assert shown(hooks.admin, webhook)["health"]["state"] == "ok"
 
 
 def test_kill_loses_no_delivery(make_store: Callable[..., Cairn], make_receiver: Callable[..., Receiver]):
     """The process is killed while it delivers. After the next start everything that is left is delivered."""
-    store = make_store(**RELAXED).start()
-    # Most are still to be delivered at the kill, however slow the puts are.
+    store = make_store(**RELAXED | {"SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS": "300"}).start()
+    # Most are still to be delivered at the kill, however slow the puts are: no more than are sent at a time get no answer.
     is_slow = True
-    receiver = make_receiver(lambda _: (204, {}, 1.0 if is_slow and len(receiver.received) >= 20 else 0.05))
+    receiver = make_receiver(lambda _: (204, {}, 600.0 if is_slow and len(receiver.received) >= 20 else 0.05))
     store.s3.create_bucket("killed")
     create(store.admin, receiver.url, "killed")
     for number in range(200):
@@ -450,8 +474,9 @@ def test_rotated_secret_overlaps_with_the_previous_one(hooks: Cairn, name: str, 
         expect_refusal(hooks.admin.post(path, wrong), 400, "INVALID_REQUEST")
 
 
-def test_events_can_be_delivered_again(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
+def test_events_can_be_delivered_again(hasty: Cairn, make_receiver: Callable[..., Receiver]):
     """One delivery, all of a period, or those that failed. The event id stays, the delivery id is new."""
+    hooks, name = hasty, new_bucket(hasty)
     failing = {"k1"}
     receiver = make_receiver(lambda one: (400, {}, 0.0) if json.loads(one.body)["object"] in failing else OK)
     webhook, _ = create(hooks.admin, receiver.url, name)
@@ -515,10 +540,12 @@ def test_example_receiver_prints_each_key_once_although_it_was_away(hooks: Cairn
         with output.open("ab") as out:
             process = subprocess.Popen([sys.executable, EXAMPLE, secret, str(port)], stdout=out)
         try:
+            # A delivery waits longer after each attempt, and Python may take long to start.
+            until(lambda: listens(port), "the receiver listens")
             for key in keys:
                 hooks.s3.put(name, key, b"x")
             # Nothing is pending either before the events have been queued.
-            until(lambda: len(output.read_text().splitlines()) >= lines, "the receiver has printed the keys")
+            until(lambda: len(output.read_text().splitlines()) >= lines, "the receiver has printed the keys", AWAY_PATIENCE_SECONDS)
             until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0, "nothing is pending")
         finally:
             process.kill()
