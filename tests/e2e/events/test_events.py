@@ -21,6 +21,8 @@ from harness.wait import until
 
 # The longest that the API allows.
 WAIT_SECONDS = 30
+# What writers write at least while a follower reads.
+WRITES_MIN = 100
 _numbers = itertools.count(1)
 
 
@@ -208,15 +210,15 @@ class Writers:
     def __init__(self, store: Cairn, bucket: str, count: int):
         self.store, self.bucket, self.count = store, bucket, count
         self.until = 0.0
-        self.written: list[list[str]] = []
+        self.written: list[list[str]] = [[] for _ in range(count)]
 
-    def write(self, writer: int) -> list[str]:
-        """Writes until the end. Returns the keys, in order."""
-        s3, keys = self.store.s3, []
+    def write(self, writer: int) -> None:
+        """Writes until the end, and until there is something to see."""
+        s3, keys = self.store.s3, self.written[writer]
         with s3.connect() as connection:
             for number in itertools.count():
-                if time.monotonic() >= self.until:
-                    return keys
+                if time.monotonic() >= self.until and sum(map(len, self.written)) > WRITES_MIN:
+                    return
                 key = f"w{writer}/{number:06}"
                 assert s3.request("PUT", f"/{self.bucket}/{key}", None, b"x", connection=connection).status == 200
                 keys.append(key)
@@ -225,7 +227,7 @@ class Writers:
         """Runs all writers."""
         self.until = time.monotonic() + seconds
         with ThreadPoolExecutor(self.count) as pool:
-            self.written = list(pool.map(self.write, range(self.count)))
+            list(pool.map(self.write, range(self.count)))
 
 
 def test_follower_misses_nothing_while_others_write(make_store: Callable[..., Cairn]):
@@ -253,7 +255,7 @@ def test_follower_misses_nothing_while_others_write(make_store: Callable[..., Ca
     done.set()
     follower.join(TIMEOUT)
     expected = sorted(key for keys in writers.written for key in keys)
-    assert len(expected) > 100
+    assert len(expected) > WRITES_MIN
     assert sorted(one["object"] for one in seen) == expected
     ids = [one["id"] for one in seen]
     assert ids == sorted(ids), "the order of the pages is that of the events"
@@ -268,18 +270,18 @@ def test_follower_misses_nothing_while_others_write(make_store: Callable[..., Ca
 def test_waiting_request_returns_with_the_first_event(store: Cairn, admin: Management, s3: S3, bucket: str):
     """The answer comes when the event does, not at the end of the time. Events that do not match do not end it."""
     (last,) = page(admin, bucket=bucket)["events"]
+    begun = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(page, admin, bucket=bucket, prefix="yes", wait_seconds=WAIT_SECONDS, **after(last))
         until(lambda: open_requests(store) > 1, "the request does not wait")
         s3.put(bucket, "no", b"")
         others = page(admin, bucket=bucket, wait_seconds=WAIT_SECONDS, **after(last))["events"]
         assert [one["object"] for one in others] == ["no"] and not waiting.done()
-        put = time.monotonic()
         s3.put(bucket, "yes", b"")
         found = waiting.result()
     assert [one["object"] for one in found["events"]] == ["yes"]
     assert found["next_id"] is None
-    assert time.monotonic() - put < WAIT_SECONDS / 2
+    assert time.monotonic() - begun < WAIT_SECONDS
 
 
 def test_waiting_request_ends_when_its_time_is_over(admin: Management, bucket: str):
@@ -288,12 +290,11 @@ def test_waiting_request_ends_when_its_time_is_over(admin: Management, bucket: s
     begun = time.monotonic()
     empty = {"events": [], "next_time": None, "next_id": None}
     assert page(admin, bucket=bucket, wait_seconds=1, **after(last)) == empty
-    waited = time.monotonic() - begun
-    assert waited > 0.9
+    assert time.monotonic() - begun > 0.9
     begun = time.monotonic()
     assert page(admin, bucket=bucket, **after(last)) == empty
     assert page(admin, bucket=bucket, wait_seconds=WAIT_SECONDS, until=last["time"], **after(last)) == empty
-    assert time.monotonic() - begun < 20 * waited
+    assert time.monotonic() - begun < WAIT_SECONDS
 
 
 def open_requests(store: Cairn) -> float:
