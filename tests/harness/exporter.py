@@ -15,10 +15,12 @@ class Exporter:
 
     def __init__(self, source: Cairn, folder: Path):
         self.source, self.folder = source, folder
+        # A test may put something in between.
+        self.endpoint = source.management
 
     def command(self, bucket: str, to: str, *arguments: str) -> list[str]:
         """Returns the arguments of a command."""
-        return [str(BINARY), "export", "--from-bucket", bucket, "--to", to, "--endpoint", self.source.management, *arguments]
+        return [str(BINARY), "export", "--from-bucket", bucket, "--to", to, "--endpoint", self.endpoint, *arguments]
 
     def environment(self, target: Minio | Cairn | None = None) -> dict[str, str]:
         """Returns the environment, with the credential of the target."""

@@ -4,13 +4,16 @@ import hashlib
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from botocore.client import BaseClient
 
 from harness.boto import make_client
 from harness.damage import find_bytes, flip_bit, volumes
 from harness.exporter import Exporter, manifest
+from harness.gate import Gate
 from harness.management import expect
 from harness.server import Cairn
 from harness.wait import until
@@ -153,26 +156,42 @@ def test_damaged_objects_are_named_and_the_others_exported(make_store, tmp_path:
     assert not (out / "manifest.jsonl.failed").exists()
 
 
-def test_an_interrupted_export_goes_on(exporter: Exporter, here: BaseClient, bucket: str, tmp_path: Path):
+@pytest.fixture
+def gate(source: Cairn, exporter: Exporter) -> Iterator[Gate]:
+    """What holds the server's answers back."""
+    with Gate(source.api_port) as gate:
+        exporter.endpoint = gate.endpoint
+        yield gate
+
+
+def begin(exporter: Exporter, bucket: str, out: Path) -> subprocess.Popen:
+    """Starts an export of one object after the other."""
+    return subprocess.Popen(
+        [*exporter.command(bucket, str(out)), "--concurrency", "1"], env=exporter.environment(), cwd=exporter.folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+
+
+def test_an_interrupted_export_goes_on(exporter: Exporter, gate: Gate, here: BaseClient, bucket: str, tmp_path: Path):
     """After SIGINT, with 130, and after SIGKILL: whole files stay, and no part of one has a name."""
-    out, bodies = tmp_path / "out", {f"{number:03}": os.urandom(4 << 20) for number in range(24)}
+    size = 1 << 20
+    out, bodies = tmp_path / "out", {f"{number:03}": os.urandom(size) for number in range(24)}
     for key, body in bodies.items():
         here.put_object(Bucket=bucket, Key=key, Body=body)
     files = lambda: [path for path in (out / "objects").glob("*") if path.is_file()]
     for sent, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
         before = len(files())
-        process = subprocess.Popen(
-            [*exporter.command(bucket, str(out)), "--concurrency", "1"], env=exporter.environment(), cwd=tmp_path,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
+        gate.hold_after(3 * size + size // 2)
+        process = begin(exporter, bucket, out)
         until(lambda: len(files()) > before + 2 or process.poll() is not None, "no file is written")  # noqa: B023
         process.send_signal(sent)
-        process.communicate(timeout=30)
+        gate.open()
+        process.communicate(timeout=60)
         assert process.returncode == code
         assert before < len(files()) < len(bodies)
         assert all(path.read_bytes() == bodies[path.name] for path in files())
     there = len(files())
-    assert exporter.json(bucket, str(out)) == {"exported": len(bodies) - there, "unchanged": there, "bytes": (len(bodies) - there) * (4 << 20)}
+    assert exporter.json(bucket, str(out)) == {"exported": len(bodies) - there, "unchanged": there, "bytes": (len(bodies) - there) * size}
     assert sorted(path.name for path in out.iterdir()) == ["manifest.jsonl", "objects"]
 
 
@@ -193,20 +212,15 @@ def test_wrong_exports_are_refused(exporter: Exporter, here: BaseClient, bucket:
     assert manifest(out / "manifest.jsonl")[0]["key"] == "a"
 
 
-def test_two_exports_do_not_write_into_one_folder(exporter: Exporter, here: BaseClient, bucket: str, tmp_path: Path):
+def test_two_exports_do_not_write_into_one_folder(exporter: Exporter, gate: Gate, here: BaseClient, bucket: str, tmp_path: Path):
     """The second one is refused at once."""
     out = tmp_path / "out"
-    for number in range(8):
-        here.put_object(Bucket=bucket, Key=str(number), Body=bytes(8 << 20))
-    process = subprocess.Popen(
-        [*exporter.command(bucket, str(out)), "--concurrency", "1"], env=exporter.environment(), cwd=tmp_path,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )
-    until(lambda: (out / "temporary/lock").exists(), "the folder is not taken")
-    process.send_signal(signal.SIGSTOP)
-    try:
-        assert "another export writes into" in exporter.run(bucket, str(out)).stderr
-    finally:
-        process.send_signal(signal.SIGCONT)
+    here.put_object(Bucket=bucket, Key="large", Body=bytes(8 << 20))
+    gate.hold_after(1 << 20)
+    process = begin(exporter, bucket, out)
+    until(lambda: (out / "temporary/lock").exists() and gate.is_holding(), "the folder is not taken")
+    exporter.endpoint = exporter.source.management
+    assert "another export writes into" in exporter.run(bucket, str(out)).stderr
+    gate.open()
     process.communicate(timeout=60)
     assert process.returncode == 0
