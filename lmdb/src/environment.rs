@@ -245,6 +245,12 @@ impl Environment {
         self.log.as_deref()
     }
 
+    /// Returns the commit log for an observer of it, which must not keep it.
+    #[cfg(test)]
+    pub(crate) fn downgraded_log(&self) -> std::sync::Weak<CommitLog> {
+        self.log.as_ref().map(Arc::downgrade).unwrap_or_default()
+    }
+
     /// Returns whether a commit log makes commits durable.
     #[must_use]
     pub const fn has_log(&self) -> bool {

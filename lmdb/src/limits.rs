@@ -56,8 +56,9 @@ pub(crate) const PAGE_CACHE_PIECE_BYTES: usize = 1 << 20;
 /// How long a compaction waits for the transactions that read the replaced file. Nothing in the engine reads for so long.
 pub(crate) const CLOSE_WAIT: Duration = Duration::from_secs(60);
 
-/// How long the closing of an environment waits for reading threads that are ending. They take microseconds.
-pub(crate) const THREAD_END_WAIT: Duration = Duration::from_secs(1);
+/// How long the closing of an environment waits for reading threads that are ending. They take microseconds. In tests, it must
+/// not give up because the machine is busy.
+pub(crate) const THREAD_END_WAIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
 
 /// Time between two looks at them.
 pub(crate) const THREAD_END_POLL: Duration = Duration::from_micros(50);

@@ -9,12 +9,12 @@
 
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
-use crate::{Environment, Error, FlushFailures, LogOptions};
+use crate::{Environment, Error, FlushFailures};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SECTOR: usize = 512;
 /// Names a folder that the process of a cut opens.
@@ -200,6 +200,15 @@ fn check_all(recorder: &Mutex<Recorder>) -> (Option<String>, usize) {
     (cuts.iter().find_map(check), cuts.len())
 }
 
+/// Ends the waits for commits when it is dropped: there are no more of them.
+struct EndsWaits(Arc<AtomicU64>);
+
+impl Drop for EndsWaits {
+    fn drop(&mut self) {
+        self.0.store(u64::MAX, Ordering::SeqCst);
+    }
+}
+
 /// Runs transactions and records power cuts. Returns what is wrong after the first cut that left something else.
 #[expect(clippy::disallowed_methods, reason = "a planted mistake needs time to show")]
 fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
@@ -213,16 +222,23 @@ fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
     let observer = Arc::clone(&recorder);
     let commits = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&commits);
+    let _no_more_commits = EndsWaits(Arc::clone(&commits));
     let log = environment.log().expect("there is one");
+    let own = environment.downgraded_log();
     if let Some(flaw) = flaw {
         log.faults.plant(flaw);
     }
+    let waits = AtomicU64::new(0);
+    let waits_now = move || own.upgrade().map_or(0, |log| log.status().waits);
     log.faults.observe(Box::new(move |moment| {
+        if matches!(moment, Moment::WritesRecord { .. }) {
+            waits.store(waits_now(), Ordering::SeqCst);
+        }
         if moment == Moment::ReleasedEarly {
-            // Transactions may overwrite what was released meanwhile.
-            let until = count.load(Ordering::SeqCst) + 40;
-            let give_up = Instant::now() + Duration::from_millis(500);
-            while count.load(Ordering::SeqCst) < until && Instant::now() < give_up {
+            // Transactions may overwrite what was released meanwhile. One that waits for room waits for this checkpoint.
+            let until = count.load(Ordering::SeqCst).saturating_add(40);
+            let is_full = || waits_now() > waits.load(Ordering::SeqCst);
+            while count.load(Ordering::SeqCst) < until && !is_full() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -249,10 +265,9 @@ fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
 fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let scratch = tempfile::tempdir_in(".").expect("a folder");
-    // Too few changes for a checkpoint, which would leave nothing to apply.
-    let without_checkpoints = LogOptions { checkpoint_bytes: 1 << 30, ..LOG };
+    // Without the thread that makes checkpoints: after one, there would be nothing to apply.
     let environment =
-        Environment::open_with_log(folder.path(), OPTIONS, without_checkpoints, &FlushFailures::default())
+        Environment::open_log(folder.path(), OPTIONS, LOG, &FlushFailures::default(), LogFaults::default())
             .expect("opens");
     let mut random = Random(seed);
     let state =
