@@ -84,6 +84,8 @@ impl Store {
             let mut status = self.background.compactions.lock();
             status.finished_at = Some(self.clock.now());
             status.error = done.err();
+            // Who sees the end may begin the next one at once.
+            self.background.compactions.is_running.store(false, Ordering::SeqCst);
             status.clone()
         };
         if let Some(error) = &status.error {
@@ -93,7 +95,6 @@ impl Store {
             let pause_ms = u64::try_from(pause_max.as_millis()).unwrap_or(u64::MAX);
             tracing::info!(target: "service::engine", bytes_before, bytes_after, volume_bytes_freed, pause_ms, "the store was compacted");
         }
-        self.background.compactions.is_running.store(false, Ordering::SeqCst);
     }
 
     fn compact_all(&self, others: &[OtherEnvironment]) -> Result<(), String> {
@@ -176,4 +177,36 @@ fn truncate_empty_volumes(slice: &Slice, disk: &DiskSpace) -> Result<u64, Engine
         freed += allocated * UNIT_BYTES;
     }
     Ok(freed)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{EngineError, Store, StoreOptions};
+    use std::sync::Arc;
+
+    fn until_it_ends(store: &Arc<Store>) {
+        while store.compaction().finished_at.is_none() {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// A client that saw the end of a compaction was refused, because the thread of the compaction had not ended yet.
+    #[test]
+    fn one_compaction_runs_at_a_time_and_the_next_may_begin_at_its_end() {
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let key = b"a master key of the tests, long enough".to_vec().into();
+        let options = StoreOptions { slices: Some(1), ..StoreOptions::new(folder.path().to_owned(), key) };
+        let store = Store::open(options).expect("the store opens");
+        // A compaction ends with the volumes, and none changes its size meanwhile.
+        let growing = store.disk.growing.lock().expect("no panic");
+        store.begin_compaction(Vec::new()).expect("begins");
+        assert_eq!(store.begin_compaction(Vec::new()), Err(EngineError::Overloaded));
+        drop(growing);
+        until_it_ends(&store);
+        for _ in 0..50 {
+            store.begin_compaction(Vec::new()).expect("begins");
+            until_it_ends(&store);
+        }
+        store.close();
+    }
 }
