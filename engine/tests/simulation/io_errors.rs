@@ -114,14 +114,7 @@ async fn settled_free_bytes(engine: &Rc<Engine>) -> u64 {
 
 /// Waits until so many bytes are free. Writes that were in flight when their upload failed keep their space until they end.
 async fn until_free(engine: &Rc<Engine>, free: u64) {
-    const POLLS_MAX: usize = 2000;
-    for _ in 0..POLLS_MAX {
-        if engine.store().usage().free_volume_bytes == free {
-            return;
-        }
-        glommio::timer::sleep(POLL_INTERVAL).await;
-    }
-    panic!("{} of {free} bytes are free", engine.store().usage().free_volume_bytes);
+    until("the space is free again", || engine.store().usage().free_volume_bytes == free).await;
 }
 
 async fn check_old(engine: &Rc<Engine>, bucket: &Arc<Bucket>) {
@@ -236,9 +229,12 @@ fn recovered_volume_accepts_only_what_was_written_after_the_failure() {
         engine.store().set_fault_observer(Box::new(observer));
         let early = stage(&engine, &bucket, &key("early"), &content(2, SIZE)).await.expect("written");
         disk.plan(once(Operation::Flush, EIO));
+        // The volume does not recover while the failure is looked at.
+        disk.plan(always(Operation::Touch, EIO));
         let refused = put(&engine, &bucket, &key("new"), &content(3, SIZE), anything()).await;
         assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
         assert!(engine.store().check_storage().is_err());
+        disk.clear_faults();
         let is_recovered = || {
             let store = engine.store();
             store.check_storage().is_ok() && store.check_metadata().is_ok()
