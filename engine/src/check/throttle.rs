@@ -49,12 +49,11 @@ impl Throttle {
 
     /// Rests after a read of `bytes` bytes that began at `begun`.
     pub(crate) async fn rest(&self, begun: Instant, bytes: u64) {
-        self.note_read(begun, bytes);
+        self.note_read(begun, Instant::now(), bytes);
         self.wait_for_rest().await;
     }
 
-    fn note_read(&self, begun: Instant, bytes: u64) {
-        let now = Instant::now();
+    fn note_read(&self, begun: Instant, now: Instant, bytes: u64) {
         let took = now.saturating_duration_since(begun);
         let mut rest = Duration::ZERO;
         if self.pace.is_busy(now) {
@@ -96,7 +95,7 @@ impl BackgroundRead<'_> {
 
 impl Drop for BackgroundRead<'_> {
     fn drop(&mut self) {
-        self.throttle.note_read(self.begun, self.bytes);
+        self.throttle.note_read(self.begun, Instant::now(), self.bytes);
     }
 }
 
@@ -110,24 +109,33 @@ mod tests {
         let activities = Arc::<Activities>::default();
         let pace = Pace::new(&activities);
         let requests = activities.add();
-        assert!(!Throttle::at_pace(&pace).is_store_busy());
+        let begun = Instant::now();
+        assert!(!Throttle::at_pace(&pace).pace.is_busy(begun));
         requests.note();
         // A throttle of its own would take the request for an old one.
-        assert!(
-            Throttle::at_pace(&pace).is_store_busy() && !Throttle::new(&activities, None).is_store_busy()
-        );
-        let rest = || pace.remaining_rest(Instant::now());
-        assert!(rest().is_zero());
-        let throttle = Throttle::at_pace(&pace);
-        let begun = Instant::now();
-        drop(BackgroundRead { throttle: &throttle, begun, bytes: 0 });
-        let once = rest();
-        assert!(!once.is_zero() && once <= BACKGROUND_REST_MAX, "a cancelled read is rested for");
+        let (first, second) = (Throttle::at_pace(&pace), Throttle::at_pace(&pace));
+        assert!(first.pace.is_busy(begun) && !Throttle::new(&activities, None).pace.is_busy(begun));
+        assert!(pace.remaining_rest(begun).is_zero());
+        let took = Duration::from_millis(10);
+        let ended = begun + took;
+        first.note_read(begun, ended, 0);
+        let once = took * BACKGROUND_REST_FACTOR;
+        assert_eq!(pace.remaining_rest(ended), once);
         // Two readers at once rest for both.
-        drop(BackgroundRead { throttle: &throttle, begun, bytes: 0 });
-        assert!(rest() > once);
+        second.note_read(begun, ended, 0);
+        assert_eq!(pace.remaining_rest(ended), 2 * once);
         let long_ago = begun.checked_sub(Duration::from_secs(60)).expect("the clock began earlier");
-        drop(BackgroundRead { throttle: &throttle, begun: long_ago, bytes: 0 });
-        assert!(rest() <= BACKGROUND_REST_MAX);
+        second.note_read(long_ago, ended, 0);
+        assert_eq!(pace.remaining_rest(ended), BACKGROUND_REST_MAX);
+    }
+
+    #[test]
+    fn a_cancelled_read_is_rested_for() {
+        let activities = Arc::<Activities>::default();
+        let pace = Pace::new(&activities);
+        activities.add().note();
+        let (throttle, begun) = (Throttle::at_pace(&pace), Instant::now());
+        drop(BackgroundRead { throttle: &throttle, begun, bytes: 0 });
+        assert!(pace.remaining_rest(begun) >= BACKGROUND_REST_MIN);
     }
 }
