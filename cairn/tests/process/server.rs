@@ -15,7 +15,7 @@ pub(crate) const MASTER_KEY: &str = "master-key-0123456789-0123456789-x";
 pub(crate) const TOKEN: &str = "system-token-0123456789-0123456789";
 pub(crate) const ROOT: (&str, &str) = ("ROOTKEY", "root-secret-key-0123456789-012345");
 /// Time limit of each step, even on a busy host.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The whole environment of a server.
 pub(crate) type Variables = BTreeMap<&'static str, String>;

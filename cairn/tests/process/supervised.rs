@@ -3,17 +3,16 @@
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::server::{Server, Variables, cairn, production, run};
+use crate::server::{PATIENCE, Server, Variables, cairn, production, run};
 
 /// Returns a manager's socket in this folder, and the variables of a server that uses it.
 fn manager(folder: &Path) -> (UnixDatagram, Variables) {
     let path = folder.join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut variables = production(&folder.join("data"));
     variables.insert("NOTIFY_SOCKET", path.to_str().unwrap().to_owned());
     (socket, variables)

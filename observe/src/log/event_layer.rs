@@ -144,7 +144,7 @@ mod tests {
         let sink = Sink::start(captured.clone(), format).unwrap();
         let layer = EventLayer { sink: Arc::clone(&sink), format };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), emit);
-        sink.flush(Duration::from_secs(10));
+        sink.flush(Duration::from_secs(120));
         let bytes = captured.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
     }

@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn flush_waits_for_the_lines_of_all_threads() {
         let (sink, permit, written) = gated();
-        for _ in 0..100 {
+        // One for each line: the output may get them one at a time.
+        for _ in 0..200 {
             permit.send(()).unwrap();
         }
         std::thread::scope(|scope| {
@@ -255,7 +256,7 @@ mod tests {
                 });
             }
         });
-        sink.flush(Duration::from_secs(10));
+        sink.flush(Duration::from_secs(120));
         let text = String::from_utf8(lock(&written).clone()).unwrap();
         assert_eq!(text.lines().count(), 200);
         for thread in 0..4 {
@@ -281,7 +282,7 @@ mod tests {
         for _ in 0..10 {
             permit.send(()).unwrap();
         }
-        sink.flush(Duration::from_secs(10));
+        sink.flush(Duration::from_secs(120));
         let text = String::from_utf8(lock(&written).clone()).unwrap();
         assert!(text.contains("log lines were dropped"), "the log reports the loss");
     }

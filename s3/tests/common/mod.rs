@@ -25,7 +25,13 @@ pub const ACCESS_KEY: &str = "root-access-key";
 pub const SECRET_KEY: &str = "root-secret-key-of-the-tests";
 const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
 /// Longer than any response takes.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Limits for connections that a test makes long before it uses them.
+fn patient() -> Limits {
+    let forever = Duration::from_secs(3600);
+    Limits { first_request_timeout: forever, idle_timeout: forever, ..Limits::default() }
+}
 
 pub struct Server {
     pub address: SocketAddr,
@@ -119,7 +125,7 @@ impl Server {
                     answers_sosapi: false,
                     bound_address: address,
                 };
-                serve(listener, S3Service::new(engine, options), Limits::default(), drain).await;
+                serve(listener, S3Service::new(engine, options), patient(), drain).await;
             }
         })
         .expect("io_uring");
