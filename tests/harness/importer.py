@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import IO
 
 from botocore.client import BaseClient
 
@@ -21,10 +22,12 @@ class Importer:
 
     def __init__(self, source: "Minio | Cairn | OddStore", target: Cairn, journal: Path):
         self.source, self.target, self.journal = source, target, journal
+        # A test may put something in between.
+        self.endpoint = source.endpoint
 
     def command(self, verb: str, *arguments: str) -> list[str]:
         """Returns the arguments of a command."""
-        command = [str(BINARY), "import", verb, "--from", self.source.endpoint, "--endpoint", self.target.management, *arguments]
+        command = [str(BINARY), "import", verb, "--from", self.endpoint, "--endpoint", self.target.management, *arguments]
         return command + (["--journal", str(self.journal)] if verb == "objects" else [])
 
     def environment(self) -> dict[str, str]:
@@ -42,9 +45,9 @@ class Importer:
         assert self.source.credential.secret_key not in done.stdout + done.stderr
         return done
 
-    def begin(self, verb: str, *arguments: str) -> subprocess.Popen:
+    def begin(self, verb: str, *arguments: str, errors: int | IO = subprocess.PIPE) -> subprocess.Popen:
         """Starts a command."""
-        return subprocess.Popen(self.command(verb, *arguments), env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(self.command(verb, *arguments), env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
 
     def json(self, verb: str, *arguments: str, code: int = 0) -> dict:
         """Runs a command that must end with this code. Returns what it prints as JSON."""
