@@ -133,7 +133,7 @@ def answers(driver: str) -> bool:
     """Returns whether the driver takes sessions."""
     try:
         return requests.get(f"{driver}/status", timeout=5).json()["value"]["ready"]
-    except requests.ConnectionError:
+    except requests.RequestException:
         return False
 
 

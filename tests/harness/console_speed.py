@@ -119,30 +119,6 @@ def list_of_buckets(page: Page, count: int) -> tuple[float, float, float]:
     return drawn, longest, filtered
 
 
-# What takes longer than this many times a plain list is much too slow.
-PLAIN_LISTS_MAX = 30
-# Makes and lays out a list of 2000 rows five times. Returns the milliseconds of the median.
-PLAIN_LIST = """async () => {
-    const times = [];
-    for (let round = 0; round < 5; round += 1) {
-        const begin = performance.now();
-        const list = document.createElement("ul");
-        for (let row = 0; row < 2000; row += 1) list.append(Object.assign(document.createElement("li"), {textContent: row}));
-        document.body.append(list);
-        list.getBoundingClientRect();
-        list.remove();
-        times.push(performance.now() - begin);
-        await new Promise(requestAnimationFrame);
-    }
-    return times.sort((a, b) => a - b)[2];
-}"""
-
-
-def plain_list(page: Page) -> float:
-    """Returns the milliseconds that the browser takes for a long list without any of our code, as busy as the machine is now."""
-    return page.run(PLAIN_LIST)
-
-
 def process_memory(process: int) -> int:
     """Returns the resident memory of a process without files, in bytes."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()

@@ -35,6 +35,14 @@ _FIND = """
         ?? (element.labels?.length ? element.labels[0].textContent : element.textContent));
     const find = (selector, name) => [...scope.querySelectorAll(selector)].filter((element) => nameOf(element) === name);
 """
+# A notice goes after some seconds, in which a test may not have looked at it. It stays while the pointer is on it.
+_KEEP_NOTICES = """new MutationObserver((changes) => {
+    for (const box of changes.flatMap(({addedNodes}) => [...addedNodes]).filter((node) => node.classList?.contains("toast"))) {
+        const keep = () => box.dispatchEvent(new PointerEvent("pointerenter"));
+        for (const name of ["pointerleave", "focusout"]) box.addEventListener(name, keep);
+        keep();
+    }
+}).observe(document, {childList: true, subtree: true});"""
 # The browser itself asks there for news of its components.
 BROWSERS_OWN = ("http://clients2.google.com/", "https://clients2.google.com/", "https://update.googleapis.com/", "https://optimizationguide-pa.googleapis.com/")
 _CONTROL = "button, a[href], summary"
@@ -295,10 +303,11 @@ def watched(page: Page) -> Iterator[Page]:
 
 @contextmanager
 def console_browser(folder: Path, *arguments: str) -> Iterator[Browser]:
-    """Starts a browser that keeps its logs and saves downloads below this folder."""
+    """Starts a browser that keeps its logs and saves downloads below this folder. Notices of the console stay until they are closed."""
     with chromium(folder, *arguments) as browser:
         page = Page(browser, "")
         page.resize()
+        page.cdp("Page.addScriptToEvaluateOnNewDocument", source=_KEEP_NOTICES)
         page.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder / "downloads"))
         yield browser
 

@@ -70,7 +70,7 @@ class Follower(Shell):
             try:
                 if requests.get(ready, timeout=5).status_code == 200:
                     return
-            except requests.ConnectionError:
+            except requests.RequestException:
                 pass
             assert self.started[-1].poll() is None and time.monotonic() < give_up, command
             time.sleep(POLL_SECONDS)

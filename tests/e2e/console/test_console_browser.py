@@ -13,6 +13,7 @@ import requests
 
 from harness.accounts import client
 from harness.console import Console, create_token
+from harness.held import hold_uploads, let_uploads_go
 from harness.management import expect
 from harness.page import TABS, VIEWS, Page
 from harness.receiver import Receiver
@@ -222,14 +223,11 @@ def test_name_that_appears_meanwhile_is_asked_for(page: Page, console_store: Cai
     file = tmp_path / "late.txt"
     file.write_text("new")
     page.go("bucket", bucket)
-    page.run("""async () => {
-        const send = XMLHttpRequest.prototype.send;
-        XMLHttpRequest.prototype.send = function (...sent) { window.goOn = () => send.apply(this, sent); XMLHttpRequest.prototype.send = send; };
-    }""")
+    hold_uploads(page)
     page.upload("Files to upload", file)
-    page.wait("async () => Boolean(window.goOn)", what="a request that waits")
+    page.wait("async () => window.heldUploads.length > 0", what="a request that waits")
     console_store.s3.put(bucket, "late.txt", b"old")
-    page.run("async () => { goOn(); }")
+    let_uploads_go(page)
     page.see("1 name exists already")
     assert console_store.s3.get(bucket, "late.txt").body == b"old"
     page.click("Decide")

@@ -144,7 +144,7 @@ def test_webhooks_do_not_reach_the_listener(make_store: MakeStore):
 
 def test_download_ends_before_the_process_does(make_store: MakeStore):
     """During a drain, a slow visitor gets every byte, new ones are refused, and the management plane still answers."""
-    store = filled(make_store().start())
+    store = filled(make_store(SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS="300").start())
     path = urlsplit(share(store)).path
     with console(store, receive_buffer_bytes=4096) as visitor:
         visitor.send_must(encode_head("GET", f"{path}/content", [("Host", "x")]))

@@ -133,7 +133,7 @@ def test_dismissed_row_comes_back_when_asked(page: Page, console_store: Cairn, b
     page.run("""async (bucket) => [...document.querySelectorAll('.attention li')].find((row) => row.innerText.includes(bucket))
         .querySelector('[aria-label="Dismiss for a day"]').click()""", bucket)
     page.see("Dismissed for a day, for everybody.")
-    page.gone("has used 90 % of its quota.", seconds=10)
+    page.gone("has used 90 % of its quota.")
     page.click("1 dismissed")
     page.see("by system, until")
     (event, *_) = expect(console_store.admin.get("/audit/events", params={"operation": "dismiss_attention"}), 200)["events"]

@@ -4,48 +4,14 @@ A request is held in the page until the test lets it go, so that each order of e
 """
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
-import pytest
-
+from harness.held import held, let_go
 from harness.management import expect
 from harness.page import Page
 from harness.server import Cairn
 
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def requests_can_be_held(console_page: Page) -> None:
-    """Lets the tests hold requests of the page."""
-    console_page.run("""async () => {
-        const plain = window.fetch;
-        window.heldPart = null;
-        window.held = [];
-        window.fetch = async (...values) => {
-            if (window.heldPart && String(values[0]).includes(window.heldPart))
-                await new Promise((resolve) => window.held.push(resolve));
-            return plain(...values);
-        };
-    }""")
-
-
-@contextmanager
-def held(page: Page, part: str, count: int = 1) -> Iterator[None]:
-    """Holds the requests to URLs with this part that the block makes, until so many wait; lets them go afterwards."""
-    page.run("async (part) => { window.heldPart = part; }", part)
-    try:
-        yield
-        page.wait("async (count) => window.held.length >= count", count, what="requests that wait")
-    finally:
-        page.run("async () => { window.heldPart = null; }")
-
-
-def let_go(page: Page) -> None:
-    """Sends what was held."""
-    page.run("async () => { for (const send of window.held.splice(0)) send(); }")
 
 
 def leave_for(page: Page, where: str) -> None:

@@ -5,10 +5,11 @@ disabled or loses its policy.
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.console import OWN_PAGE, Console, create_token, signed_in
+from harness.console import OWN_PAGE, Console, before_expiry, create_token, signed_in
 from harness.management import API, Management, bearer, expect
 from harness.server import LOOPBACK, Cairn
 from harness.shares import after
@@ -16,12 +17,15 @@ from harness.wait import until
 from harness.wire import Connection, encode_head
 
 BODY = b"a body that arrives in two pieces " * 4000
+# Most sessions of one token.
+SESSIONS_MAX = 50
+THREADS = 4
 
 
 @pytest.fixture(scope="module")
 def served(make_module_store: Callable[..., Cairn]) -> Cairn:
     """A server with one executor: when it answers a request, it has read the heads of all earlier ones."""
-    store = make_module_store(SERVICE_SERVER_EXECUTORS="1").start()
+    store = make_module_store(SERVICE_SERVER_EXECUTORS="1", SERVICE_SERVER_BODY_TIMEOUT_SECONDS="600").start()
     store.s3.create_bucket("photos")
     return store
 
@@ -29,8 +33,8 @@ def served(make_module_store: Callable[..., Cairn]) -> Cairn:
 class User:
     """Somebody with a management token, and a session that was begun with it."""
 
-    def __init__(self, store: Cairn, **options: object):
-        made = create_token(store, "storage_admin", **options)
+    def __init__(self, store: Cairn, made: dict | None = None):
+        made = made or create_token(store, "storage_admin")
         self.store, self.token, self.token_id = store, made["token"], made["management_token"]["id"]
         self.console = signed_in(store, self.token)
         (self.session,) = expect(self.console.get("/sessions"), 200)["sessions"]
@@ -67,7 +71,9 @@ def wait_for_expiry(user: User) -> None:
 
 def push_out(user: User) -> None:
     """Begins so many sessions of the token that this one has to go."""
-    until(lambda: Console(user.store).log_in(user.token) and not listed(user))
+    with ThreadPoolExecutor(THREADS) as crowd:
+        list(crowd.map(lambda _: Console(user.store).log_in(user.token), range(SESSIONS_MAX)))
+    assert not listed(user)
 
 
 def listed(user: User) -> bool:
@@ -81,11 +87,20 @@ CASES = [("by_session", end) for end in ENDS] + [("by_token", delete_token), ("b
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1].__name__}")
-def case(request: pytest.FixtureRequest, served: Cairn) -> tuple[User, tuple, Callable]:
-    """A user, where its requests go, and what ends its session or token."""
-    how, end = request.param
-    user = User(served, expires_in_seconds=3) if end is wait_for_expiry else User(served)
-    return user, getattr(user, how)(), end
+def case(request: pytest.FixtureRequest) -> tuple[str, Callable]:
+    """How a user sends requests, and what ends the session or token."""
+    return request.param
+
+
+def begun(served: Cairn, case: tuple, send: Callable[[User, int, dict], Connection]) -> tuple[User, Connection]:
+    """Makes the user of a case and sends a request of it, before the session or token ends."""
+    how, end = case
+
+    def attempt(made: dict) -> tuple[User, Connection]:
+        user = User(served, made)
+        return user, send(user, *getattr(user, how)())
+
+    return before_expiry(served, "storage_admin", attempt) if end is wait_for_expiry else attempt(create_token(served, "storage_admin"))
 
 
 def begin(port: int, headers: dict, method: str, path: str, body: bytes) -> Connection:
@@ -100,9 +115,9 @@ def begin(port: int, headers: dict, method: str, path: str, body: bytes) -> Conn
 
 def test_upload_in_progress_ends_with_its_session(served: Cairn, case: tuple):
     """Regression: an upload of the console was stored although its user had signed out at its beginning."""
-    user, (port, headers), end = case
-    with begin(port, headers, "PUT", f"{API}/buckets/photos/object/{user.token_id}", BODY) as connection:
-        end(user)
+    user, connection = begun(served, case, lambda user, port, headers: begin(port, headers, "PUT", f"{API}/buckets/photos/object/{user.token_id}", BODY))
+    with connection:
+        case[1](user)
         connection.send(BODY[len(BODY) // 2 :])
         refused = connection.read_response()
     assert refused.status == 401 and b"UNAUTHENTICATED" in refused.body, refused
@@ -156,13 +171,19 @@ def test_upload_goes_on_while_its_session_does(served: Cairn):
         other = User(served)
 
 
+def wait_for_events(user: User, port: int, headers: dict) -> Connection:
+    """Asks for the events of a prefix, of which there are none yet."""
+    path = f"{API}/events?since={after(seconds=0)}&bucket=photos&prefix={user.token_id}&wait_seconds=30"
+    connection = Connection(LOOPBACK, port)
+    connection.send(encode_head("GET", path, [("Host", LOOPBACK), *headers.items()]))
+    return connection
+
+
 def test_wait_for_events_ends_with_its_session(served: Cairn, case: tuple):
     """Regression: whoever had signed out still got the next events, for as long as the request waited."""
-    user, (port, headers), end = case
-    path = f"{API}/events?since={after(seconds=0)}&bucket=photos&prefix={user.token_id}&wait_seconds=30"
-    with Connection(LOOPBACK, port) as connection:
-        connection.send(encode_head("GET", path, [("Host", LOOPBACK), *headers.items()]))
-        end(user)
+    user, connection = begun(served, case, wait_for_events)
+    with connection:
+        case[1](user)
         assert served.s3.put("photos", f"{user.token_id}/secret").status == 200
         refused = connection.read_response()
     assert refused.status == 401 and b"secret" not in refused.body, refused
@@ -170,9 +191,7 @@ def test_wait_for_events_ends_with_its_session(served: Cairn, case: tuple):
 
 def test_wait_for_events_goes_on_while_its_session_does(served: Cairn):
     user, other = User(served), User(served)
-    path = f"{API}/events?since={after(seconds=0)}&bucket=photos&prefix={user.token_id}&wait_seconds=30"
-    with Connection(LOOPBACK, served.console_port) as connection:
-        connection.send(encode_head("GET", path, [("Host", LOOPBACK), *user.by_session()[1].items()]))
+    with wait_for_events(user, *user.by_session()) as connection:
         log_out(other)
         assert served.s3.put("photos", f"{user.token_id}/picture").status == 200
         found = connection.read_response()

@@ -1,13 +1,14 @@
 """The page of a webhook in a real Chromium: what was lost, one row for each event, resuming and redelivering."""
 
 from collections.abc import Callable, Iterator
+from threading import Event
 
 import pytest
 
 from harness.console import create_token
 from harness.management import expect
 from harness.page import Page, start_with_console
-from harness.receiver import OK, Receiver
+from harness.receiver import OK, Answer, Delivery, Receiver
 from harness.server import Cairn
 from harness.wait import until
 
@@ -17,17 +18,23 @@ FAILURES = 5
 
 @pytest.fixture(scope="module")
 def console_store(make_module_store: Callable[..., Cairn]) -> Cairn:
-    """A server that gives up after two attempts, about two seconds."""
+    """A server that gives up after two attempts, about two seconds. An attempt that a test holds has much time."""
     relaxed = {name: "true" for name in ("SERVICE_WEBHOOKS_ALLOW_HTTP", "SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS")}
-    return start_with_console(make_module_store(SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS="2", **relaxed))
+    return start_with_console(make_module_store(SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS="2", SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS="300", **relaxed))
 
 
 class Unsteady(Receiver):
-    """A receiver whose answer can be changed."""
+    """A receiver whose answer can be changed. It answers nothing while `answers` is not set."""
 
     def __init__(self) -> None:
-        self.status = 503
+        self.status, self.answers = 503, Event()
+        self.answers.set()
         super().__init__(lambda _: OK if self.status == 204 else (self.status, {}, 0.0))
+
+    def take(self, delivery: Delivery) -> Answer:
+        """Chooses the answer when it may be given."""
+        self.answers.wait()
+        return super().take(delivery)
 
 
 @pytest.fixture
@@ -35,6 +42,7 @@ def unsteady() -> Iterator[Unsteady]:
     """A receiver that fails at first."""
     receiver = Unsteady()
     yield receiver
+    receiver.answers.set()
     receiver.close()
 
 
@@ -61,17 +69,20 @@ def test_paused_webhook_is_resumed(page: Page, console_store: Cairn, bucket: str
     for number in range(FAILURES + 3):
         console_store.s3.put(bucket, f"summer/IMG_{number}.jpg", b"1")
     until(lambda: health(console_store, webhook)["state"] == "paused", "a pause")
+    # A probe that is answered could begin with the others, or end the pause before the button does.
+    unsteady.answers.clear()
     page.go("webhooks", webhook)
     page.see("Waits until resumed")
     found = rows(page)
     assert len(found) == FAILURES + 3 and all("IMG_" in row and f"{bucket}/summer/" in row for row in found), found
-    page.run("""async () => [...document.querySelectorAll('.deliveries tbody tr')].find((row) => !row.innerText.includes('until resumed'))
+    page.run("""async () => [...document.querySelectorAll('.deliveries tbody tr')].find((row) => row.innerText.includes('IMG_0.jpg'))
         .querySelector('button[aria-expanded]').click()""")
     page.wait("async () => document.querySelector('.attempts')?.innerText.includes('HTTP')", what="the attempts")
     assert page.violations() == []
-    unsteady.status = 204
     page.click("Resume")
     page.see("What waits is sent now.")
+    unsteady.status = 204
+    unsteady.answers.set()
     until(lambda: health(console_store, webhook)["pending"] == 0, "all are delivered")
     page.go("webhooks")
     page.go("webhooks", webhook)
