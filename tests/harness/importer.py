@@ -22,12 +22,12 @@ class Importer:
 
     def __init__(self, source: "Minio | Cairn | OddStore", target: Cairn, journal: Path):
         self.source, self.target, self.journal = source, target, journal
-        # A test may put something in between.
-        self.endpoint = source.endpoint
+        # A relay that a test puts before the source.
+        self.relay: str | None = None
 
     def command(self, verb: str, *arguments: str) -> list[str]:
         """Returns the arguments of a command."""
-        command = [str(BINARY), "import", verb, "--from", self.endpoint, "--endpoint", self.target.management, *arguments]
+        command = [str(BINARY), "import", verb, "--from", self.relay or self.source.endpoint, "--endpoint", self.target.management, *arguments]
         return command + (["--journal", str(self.journal)] if verb == "objects" else [])
 
     def environment(self) -> dict[str, str]:

@@ -63,7 +63,7 @@ def own_importer(filled_minio: Minio, make_store: Callable[..., Cairn], tmp_path
 def gate(own_importer: Importer) -> Iterator[Gate]:
     """What holds the source's answers back."""
     with Gate(own_importer.source.port) as gate:
-        own_importer.endpoint = gate.endpoint
+        own_importer.relay = gate.endpoint
         yield gate
 
 
