@@ -307,7 +307,7 @@ def console_browser(folder: Path, *arguments: str) -> Iterator[Browser]:
     with chromium(folder, *arguments) as browser:
         page = Page(browser, "")
         page.resize()
-        page.cdp("Page.addScriptToEvaluateOnNewDocument", source=_KEEP_NOTICES)
+        page.cdp("Page.addScriptToEvaluateOnNewDocument", source=_KEEP_NOTICES, worldName="notices")
         page.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder / "downloads"))
         yield browser
 

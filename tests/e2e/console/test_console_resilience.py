@@ -24,7 +24,7 @@ ARRIVED_PARTS = 3
 UPLOAD_BYTES_PER_SECOND = 50_000
 # 20000 by hand; the default keeps the test short.
 KEYS = int(os.environ.get("CAIRN_CONSOLE_KEYS", "3000"))
-PAGE_KEYS = 1000
+PAGE_KEYS = 500
 CONNECTIONS = 16
 _numbers = itertools.count()
 
