@@ -45,12 +45,6 @@ def touch(page: Page, kind: str, *points: tuple[float, float]) -> None:
     page.cdp("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
 
 
-def tap(page: Page, name: str) -> None:
-    """Taps the row of an object. Begin and end are one event, so that no pause between them makes it a long press."""
-    x, y = middle(page, name)
-    page.cdp("Input.synthesizeTapGesture", x=x, y=y, duration=0, tapCount=1, gestureSourceType="touch")
-
-
 @contextmanager
 def presses_wait(page: Page) -> Iterator[None]:
     """No press becomes a long one in the block. `presses` has those that would."""
@@ -65,6 +59,14 @@ def presses_wait(page: Page) -> Iterator[None]:
         yield
     finally:
         page.run("async () => { pressesGo(); }")
+
+
+def tap(page: Page, name: str) -> None:
+    """Taps the row of an object. A pause between begin and end does not make it a long press."""
+    point = middle(page, name)
+    with presses_wait(page):
+        touch(page, "touchStart", point)
+        touch(page, "touchEnd")
 
 
 def selected(page: Page) -> list[str]:
