@@ -133,10 +133,10 @@ export function showHistory(place, chosen, onChoose) {
       // A table that somebody reads does not change.
       if (details.open && isOther) fill(rows, figureTable(found));
       timer = setTimeout(load, REFRESH_BY_PERIOD[wanted]);
-      drawn.removeAttribute("aria-busy");
     } catch (error) {
-      drawn.removeAttribute("aria-busy");
       if (!isOver && wanted === period.value) fill(drawn, errorBox(error, load, load));
+    } finally {
+      if (wanted === period.value) drawn.removeAttribute("aria-busy");
     }
   };
   period.addEventListener("change", () => {

@@ -126,7 +126,7 @@ export async function draw() {
   if (!isUnsaved()) await drawTask();
 }
 
-/** Returns a function that tells whether the user is still where he is now. */
+/** Returns a function that tells whether the URL is still the one of this moment. */
 export function staying() {
   const here = location.hash;
   return () => location.hash === here;

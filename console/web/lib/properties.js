@@ -143,6 +143,12 @@ function consequence(isVersioned, number) {
   });
 }
 
+// What was entered is saved, or given up.
+function drawAnew() {
+  forgetUnsaved();
+  return draw();
+}
+
 function metadataForm({ bucket, key, record, isVersioned, number }, show) {
   const type = h("input", {
     name: "content_type",
@@ -206,8 +212,7 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
         try {
           await api.put(bucketPath(bucket, "object-metadata", encodeKey(key)), body());
           notice(isVersioned ? t("Saved as version {n}.", { n: number + 1 }) : t("Saved."));
-          forgetUnsaved();
-          draw();
+          drawAnew();
         } catch (error) {
           // The server names the metadata that it refuses.
           if (error.message.startsWith("metadata:"))
@@ -222,10 +227,7 @@ function metadataForm({ bucket, key, record, isVersioned, number }, show) {
                 { class: "bad small" },
                 t("Somebody has written this object since this page was loaded. Nothing was changed."),
               ),
-              button(t("Load again"), () => {
-                forgetUnsaved();
-                draw();
-              }),
+              button(t("Load again"), drawAnew),
             );
           else refuse(form, problem, error);
           save.disabled = false;

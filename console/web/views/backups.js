@@ -187,15 +187,17 @@ export async function show(view) {
   let before;
   const again = () => loadInto(hold, read);
   const read = async () => {
+    // After a failure, nothing of it is shown.
+    const previous = before;
+    before = undefined;
     const status = await api.get("/api/v1/storage/backup");
     if (isOver) return undefined;
     clearTimeout(timer);
     timer = setTimeout(() => (document.hidden ? later() : again()), POLL);
     // What somebody uses stays, as long as nothing changes.
-    const text = JSON.stringify(status);
+    before = JSON.stringify(status);
     const isUsed = [hold, actions].some((one) => one.contains(document.activeElement));
-    if (text === before && isUsed) return undefined;
-    before = text;
+    if (before === previous && isUsed) return undefined;
     fill(state, STATES[status.state]?.());
     fill(shown, bannerOf(status));
     fill(

@@ -323,16 +323,17 @@ export async function show(view, { parameters }) {
   let before = null;
   const target = state.step === "copy" ? runs : reports;
   const read = async () => {
+    // After a failure, nothing of it is shown.
+    const previous = before;
+    before = null;
     const found = await api.get("/api/v1/imports");
     if (isOver) return undefined;
     clearTimeout(timer);
     timer = setTimeout(next, POLL);
+    before = { at: Date.now(), imports: found.imports, text: JSON.stringify(found) };
     // What somebody uses stays, as long as nothing changes.
-    const text = JSON.stringify(found);
-    if (text === before?.text && target.contains(document.activeElement)) return undefined;
-    const made = state.step === "copy" ? runsCard(found, before, again) : reportCards(found);
-    before = { at: Date.now(), imports: found.imports, text };
-    return made;
+    if (before.text === previous?.text && target.contains(document.activeElement)) return undefined;
+    return state.step === "copy" ? runsCard(found, previous, again) : reportCards(found);
   };
   // The focus stays on the button of a run.
   const again = async () => {

@@ -149,3 +149,23 @@ def test_moment_is_chosen_for_the_time_that_is_shown(page: Page, console_store: 
     let_go(page)
     page.wait("async () => document.querySelector('.timeline svg').childElementCount > 0")
 
+
+def test_failure_that_is_over_is_not_shown_any_longer(page: Page):
+    """Nothing has changed since before the failure, and the button that tries again has the focus: the view is drawn all the same."""
+    page.go("backups")
+    page.see("Nobody has held the store")
+    page.run("""async () => {
+        const plain = window.fetch;
+        window.isAway = true;
+        const answer = () => new Response(JSON.stringify({error: {code: "NOT_READY", message: "busy", request_id: "1F"}}), {status: 503});
+        window.fetch = async (...values) => (window.isAway && String(values[0]).includes("/storage/backup") ? answer() : plain(...values));
+    }""")
+    page.wait("""async () => {
+        const again = [...document.querySelectorAll("main .problem button")].find((one) => one.textContent === "Try again");
+        again?.focus();
+        return Boolean(again);
+    }""", what="a failed look")
+    page.run("async () => { window.isAway = false; }")
+    page.run("async () => { document.activeElement.click(); }")
+    page.see("Nobody has held the store")
+    page.refusals_are_expected()
