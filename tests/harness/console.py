@@ -2,21 +2,21 @@
 
 import base64
 import json
-import time
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import requests
 
 from .management import API, TIMEOUT, expect
+from .moments import with_an_end
 from .server import LOOPBACK, Cairn
 
 OWN_PAGE = {"x-service-console": "1", "Sec-Fetch-Site": "same-origin"}
 MIB = 1 << 20
 PART_BYTES = 8 * MIB
-SHORT_LIFE_SECONDS = 3
 Found = TypeVar("Found")
 
 
@@ -84,16 +84,12 @@ def create_token(store: Cairn, role: str, **options: object) -> dict:
 
 
 def before_expiry(store: Cairn, role: str, begin: Callable[[dict], Found]) -> Found:
-    """Returns what `begin` does with a token that expires soon. If that has failed after the expiry, another one lives longer."""
-    life = SHORT_LIFE_SECONDS
-    while True:
-        made = create_token(store, role, expires_in_seconds=life)
-        try:
-            return begin(made)
-        except AssertionError:
-            if time.time() < datetime.fromisoformat(made["management_token"]["expires_at"]).timestamp():
-                raise
-            life *= 3
+    """Returns what `begin` does with a token that expires soon."""
+    def attempt(end: datetime) -> Found:
+        life = math.ceil((end - datetime.now(UTC)).total_seconds())
+        return begin(create_token(store, role, expires_in_seconds=max(life, 1)))
+
+    return with_an_end(attempt)
 
 
 def upload_id(**members: object) -> str:

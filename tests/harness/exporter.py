@@ -15,12 +15,12 @@ class Exporter:
 
     def __init__(self, source: Cairn, folder: Path):
         self.source, self.folder = source, folder
-        # A test may put something in between.
-        self.endpoint = source.management
+        # A relay that a test puts before the source.
+        self.relay: str | None = None
 
     def command(self, bucket: str, to: str, *arguments: str) -> list[str]:
         """Returns the arguments of a command."""
-        return [str(BINARY), "export", "--from-bucket", bucket, "--to", to, "--endpoint", self.endpoint, *arguments]
+        return [str(BINARY), "export", "--from-bucket", bucket, "--to", to, "--endpoint", self.relay or self.source.management, *arguments]
 
     def environment(self, target: Minio | Cairn | None = None) -> dict[str, str]:
         """Returns the environment, with the credential of the target."""

@@ -208,6 +208,15 @@ class Cairn:
         self.wait_ready()
         return self
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stops the process for the block, as a suspended machine does. The kernel takes connections and requests meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def ready_status(self) -> int | None:
         """Returns the status of GET /ready, or None if nothing answers."""
         if self.has_tls("API"):

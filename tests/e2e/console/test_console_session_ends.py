@@ -172,7 +172,7 @@ def test_upload_goes_on_while_its_session_does(served: Cairn):
 
 
 def wait_for_events(user: User, port: int, headers: dict) -> Connection:
-    """Asks for the events of a prefix, of which there are none yet."""
+    """Waits for events of a prefix that has none yet."""
     path = f"{API}/events?since={after(seconds=0)}&bucket=photos&prefix={user.token_id}&wait_seconds=30"
     connection = Connection(LOOPBACK, port)
     connection.send(encode_head("GET", path, [("Host", LOOPBACK), *headers.items()]))

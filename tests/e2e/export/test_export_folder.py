@@ -160,7 +160,7 @@ def test_damaged_objects_are_named_and_the_others_exported(make_store, tmp_path:
 def gate(source: Cairn, exporter: Exporter) -> Iterator[Gate]:
     """What holds the server's answers back."""
     with Gate(source.api_port) as gate:
-        exporter.endpoint = gate.endpoint
+        exporter.relay = gate.endpoint
         yield gate
 
 

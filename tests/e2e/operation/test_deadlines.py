@@ -1,8 +1,6 @@
 """Timeouts: incomplete heads, stalled bodies, idle connections and stalled readers."""
 
 import http.client
-import os
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -164,13 +162,10 @@ def test_a_paused_process_answers_what_was_sent_meanwhile(impatient_store: Cairn
     for connection in connections[:4]:
         connection.request("GET", "/")
         assert connection.getresponse().read()
-    os.kill(impatient_store.process.pid, signal.SIGSTOP)
-    try:
+    with impatient_store.stopped():
         for connection in connections:
             connection.request("GET", "/")
         time.sleep(3 * DEADLINE_SECONDS)
-    finally:
-        os.kill(impatient_store.process.pid, signal.SIGCONT)
     for connection in connections:
         # The request has no signature.
         assert connection.getresponse().status == 403

@@ -4,7 +4,6 @@ Two folders and two processes stand for the hosts, and a moved or copied folder 
 """
 
 import shutil
-import signal
 import subprocess
 import threading
 from collections.abc import Callable
@@ -66,13 +65,10 @@ def test_a_host_that_hangs_keeps_the_other_one_out(make_store: Callable[..., Cai
     first.s3.put("kept", "k", b"1")
     second = make_store()
     second.data, second.secrets = first.data, first.secrets
-    first.process.send_signal(signal.SIGSTOP)
-    try:
+    with first.stopped():
         process = second.spawn()
         assert process.wait(60) != 0
         assert str(first.data) in second.output()
-    finally:
-        first.process.send_signal(signal.SIGCONT)
     assert first.s3.put("kept", "k", b"2").status == 200
     first.kill()
     second.log.unlink()

@@ -1,9 +1,7 @@
 """Copies are admitted: they are refused early, end with their client, and are bounded for each account."""
 
 import os
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -37,16 +35,6 @@ def begin_copy(s3: S3, key: str, more: bytes = b"") -> Connection:
     head = s3.signed_head("PUT", target, [("x-amz-copy-source", "/source/large")])
     connection.send(encode_head("PUT", target, head) + more)
     return connection
-
-
-@contextmanager
-def stopped(store: Cairn) -> Iterator[None]:
-    """Stops the server's process for a while. The kernel takes connections and requests meanwhile."""
-    store.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        store.process.send_signal(signal.SIGCONT)
 
 
 def written_bytes(store: Cairn) -> int:
@@ -98,7 +86,7 @@ def test_copies_of_an_account_are_bounded_and_others_still_copy(copy_store: Cair
     rights = [statement("allow", ["GetObject", "PutObject"], "bucket:source/*", "bucket:target/*")]
     many, other = create_account(store, *rights), create_account(store, *rights)
     # All are there at once, however slow this process is.
-    with stopped(store):
+    with store.stopped():
         connections = [begin_copy(many.s3, f"many-{number}") for number in range(TOO_MANY)]
         of_other = begin_copy(other.s3, "other")
     refused = connections[-1].read_response("PUT")

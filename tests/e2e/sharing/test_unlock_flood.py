@@ -30,7 +30,8 @@ ATTACKERS = 80
 PAUSE_SECONDS = 0.1
 WINDOW_SECONDS = 3
 ROUNDS = 3
-VISITS_OF_ROUND = 7
+# Visits, and passwords that are checked, in each round at least.
+OF_ROUND = 7
 # The attackers take processor time of the same machine, so by default only queueing behind hashes is judged: the best round's p99
 # is below the time that guesses wait. The aim is a ratio of 1.25 with attackers elsewhere and nothing else to do: FLOOD_P99_RATIO_MAX
 # judges the best round's.
@@ -152,7 +153,7 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
             until(lambda flood=flood: flood.answers, "nobody guesses")
             stop = threading.Event()
 
-            def visit(stop: threading.Event = stop, least: int = len(visits) + VISITS_OF_ROUND) -> None:
+            def visit(stop: threading.Event = stop, least: int = len(visits) + OF_ROUND) -> None:
                 while not stop.wait(0.05) or len(visits) < least:
                     began = time.monotonic()
                     got = requests.get(f"{store.console}{visited}/content", headers=visitor, timeout=TIMEOUT)
@@ -162,6 +163,7 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
             visiting = threading.Thread(target=visit)
             visiting.start()
             attacked = p99_ms(store)
+            until(lambda flood=flood: flood.answers[401, "SHARE_PASSWORD_INCORRECT"] >= OF_ROUND, "the flood checks too few passwords to be one")
             stop.set()
             visiting.join()
         slowest.append(attacked)
@@ -172,8 +174,8 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
         print(f"p99 {quiet:.2f} -> {attacked:.2f} ms, x{ratios[-1]:.2f}; {dict(flood.answers)}")
     statuses = {status for status, _ in answers}
     assert statuses <= {401, 429} and {code for _, code in answers} <= {"SHARE_PASSWORD_INCORRECT", "TOO_MANY_REQUESTS"}, answers
-    assert answers[401, "SHARE_PASSWORD_INCORRECT"] > ROUNDS, f"the flood checked too few passwords to be one: {answers}"
-    assert all(status == 200 and whole for status, whole, _ in visits), Counter(visit[:2] for visit in visits)
+    assert answers[401, "SHARE_PASSWORD_INCORRECT"] > 20, f"the flood checked too few passwords to be one: {answers}"
+    assert len(visits) > 20 and all(status == 200 and whole for status, whole, _ in visits), Counter(visit[:2] for visit in visits)
     print(f"memory {before >> 20} -> {max(memory) >> 20} MiB; slowest visit {max(seconds for *_, seconds in visits) * 1000:.0f} ms of {len(visits)}")
     assert max(memory) - before < MEMORY_BYTES_MAX, f"{(max(memory) - before) >> 20} MiB"
     assert max(seconds for *_, seconds in visits) < max(longest), "an unlocked visitor waited as long as the guessing clients"
