@@ -114,8 +114,12 @@ class Page:
         self.settled()
 
     def settled(self) -> None:
-        """Waits until a view is drawn and nothing in it loads."""
+        """Waits until the view of the URL is drawn and nothing in it loads.
+
+        A new entry of the history has no state until the console has begun to draw its view.
+        """
         self.wait("""async () => {
+            if (location.hash.startsWith("#/") && history.state === null && document.querySelector(".shell")) return false;
             const title = document.querySelector("main h1, main [role=alert]");
             return title && !title.hasAttribute("data-old") && !document.querySelector("[aria-busy]") && !document.querySelector(".skeleton")
                 && ![...document.querySelectorAll(".pager")].some((pager) => pager.textContent.includes("…"));
@@ -137,6 +141,7 @@ class Page:
         self.load()
         self.fill("Token", token)
         self.click("Sign in")
+        self.wait("async () => document.querySelector('.shell')", what="the frame of the console")
         self.settled()
 
     # --- what users do ---
