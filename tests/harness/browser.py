@@ -3,6 +3,7 @@
 Both programs come from Debian. The protocol is JSON over HTTP (W3C WebDriver), of which a few requests are enough here.
 """
 
+import http.client
 import http.server
 import json
 import os
@@ -12,7 +13,7 @@ import socketserver
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +45,28 @@ class BrowserError(AssertionError):
 class Browser:
     """A browser window."""
 
-    def __init__(self, session: str):
-        self.session = session
+    def __init__(self, driver: str, session: str):
+        """The driver is HOST:PORT, the session an id."""
+        self.driver, self.session = driver, session
 
     def call(self, path: str, **body: object) -> object:
         """Sends a command and returns its value."""
-        answer = requests.post(f"{self.session}/{path}", json=body, timeout=SCRIPT_SECONDS + 10)
-        if answer.status_code != 200:
-            raise BrowserError(f"{path}: {answer.status_code} {answer.text[:500]}")
-        return answer.json()["value"]
+        return self._ask("POST", path, json.dumps(body))
 
     def read(self, path: str) -> object:
         """Reads a value of the session."""
-        answer = requests.get(f"{self.session}/{path}", timeout=SCRIPT_SECONDS + 10)
-        if answer.status_code != 200:
-            raise BrowserError(f"{path}: {answer.status_code} {answer.text[:500]}")
-        return answer.json()["value"]
+        return self._ask("GET", path)
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> object:
+        # A test asks hundreds of times, and `requests` takes five times the processor time of this.
+        connection = http.client.HTTPConnection(self.driver, timeout=SCRIPT_SECONDS + 10)
+        with closing(connection):
+            connection.request(method, f"/session/{self.session}/{path}", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        if answer.status != 200:
+            raise BrowserError(f"{path}: {answer.status} {text[:500]}")
+        return json.loads(text)["value"]
 
     def open(self, url: str) -> None:
         """Loads a page."""
@@ -185,11 +192,10 @@ def chromium(folder: Path, *arguments: str, binary: str = SHELL) -> Iterator[Bro
         answer = requests.post(f"{driver}/session", json={"capabilities": {"alwaysMatch": wanted}}, timeout=60).json()["value"]
         if "sessionId" not in answer:
             raise BrowserError(f"no session: {answer.get('message', answer)}")
-        session = f"{driver}/session/{answer['sessionId']}"
         try:
-            yield Browser(session)
+            yield Browser(f"{LOOPBACK}:{port}", answer["sessionId"])
         finally:
-            requests.delete(session, timeout=30)
+            requests.delete(f"{driver}/session/{answer['sessionId']}", timeout=30)
 
 
 class _Page(http.server.BaseHTTPRequestHandler):

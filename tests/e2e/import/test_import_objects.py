@@ -120,6 +120,7 @@ def test_objects_in_parts_keep_their_parts_and_tags(minio: Minio, here: BaseClie
     source.put_object(Bucket=bucket, Key="empty", Body=b"")
     assert importer.objects("--bucket", bucket) == {"listed": 5, "created": 5}
     assert assert_equal(source, here, bucket) == 5
+    assert here.get_object_tagging(Bucket=bucket, Key="equal")["TagSet"] == [{"Key": "a", "Value": "b"}]
     importer.journal = importer.journal.with_name("other")
     assert importer.objects("--bucket", bucket) == {"listed": 5, "unchanged": 5}
     assert here.list_multipart_uploads(Bucket=bucket).get("Uploads", []) == []
