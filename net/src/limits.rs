@@ -6,6 +6,11 @@ use cairn_http1::HeadLimits;
 
 /// How often each executor is woken at least. Work whose wake-up was lost is delayed by this much.
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
+/// How soon an executor is woken again that has not answered.
+pub(crate) const HEARTBEAT_RETRY: Duration = Duration::from_millis(20);
+/// How often an executor is woken that does not answer: for more than three minutes. glommio counts the wakers of a task in 16
+/// bits.
+pub(crate) const HEARTBEATS_UNANSWERED_MAX: u32 = 10_000;
 
 /// How often timeouts and the drain are checked. A connection may exceed its timeout by this much.
 pub(crate) const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(250);

@@ -1,43 +1,84 @@
-//! Wakes each executor regularly from another thread, through sockets.
+//! Wakes each executor regularly from another thread.
 //!
 //! glommio 0.9 can put an executor to sleep while tasks of it are ready to run. Before it runs them, it checks whether
-//! something is due in the ring of its timers, such as the end of its own time slice or the wake-up by another thread. If
-//! so, it runs none of them, handles that event, and sleeps until the next one. Event and check must come within
-//! microseconds of each other, so it takes a busy machine. The tasks then wait for the next event in any ring of the
-//! executor. Without a heartbeat that may be a client's next request: answers of finished commits were seen to take 90 s.
+//! something is due in the ring of its timers, such as the end of its own time slice. If so, it runs none of them, handles
+//! that event, and sleeps until the next one. Event and check must come within microseconds of each other, so it takes a
+//! busy machine. The tasks then wait for the next event in any ring of the executor. Without a heartbeat that may be a
+//! client's next request: answers of finished commits were seen to take 90 s.
 //!
-//! The first task of the executor reads the sockets. If it was among the tasks that did not run, the socket that has woken it
-//! wakes nothing until it has run. So each executor has several sockets, which are written to in turn. What is read means
-//! nothing: any wake-up runs all tasks that are ready.
+//! A heartbeat is a wake-up of the executor's first task. What that task does then means nothing: any wake-up runs all tasks
+//! that are ready. An executor may fall asleep in this way many times in succession, and each heartbeat wakes it again,
+//! whether the task has run since the last one or not. The heartbeat once was a byte in one of four sockets of the task. A
+//! socket wakes nothing until the task has read it, so an executor that fell asleep in this way five times slept for ever.
 //!
-//! The sockets are read before that task does anything else, because the executor may fall asleep in this way as soon as it
-//! waits for the first time. When tasks of their own read them, an executor was seen to sleep before these had run at all: it
-//! never served a request. It may even sleep before its first task has run; `executors.rs` sees to that.
+//! The first task gives its waker away before it does anything else, because the executor may fall asleep in this way as
+//! soon as it waits for the first time. It may even sleep before its first task has run; `executors.rs` sees to that.
 
 use std::future::{Future, poll_fn};
-use std::io::{self, Write};
-use std::os::fd::{FromRawFd, IntoRawFd};
-use std::os::unix::net::UnixStream;
-use std::pin::Pin;
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 use std::thread;
+use std::time::Instant;
 
-use futures_lite::AsyncReadExt;
+use crate::limits::{HEARTBEAT_INTERVAL, HEARTBEAT_RETRY, HEARTBEATS_UNANSWERED_MAX};
 
-use crate::limits::HEARTBEAT_INTERVAL;
-
-/// Bytes that an executor reads at a time. More than one arrives only if it was busy.
-const READ_BYTES: usize = 64;
-/// Sockets of each executor. It stays asleep only if it falls asleep in this way so many times in succession.
-const SOCKETS: usize = 4;
-
-/// The ends of an executor's sockets that the thread writes to.
-type Ends = [UnixStream; SOCKETS];
-
-/// Gives the sockets of an executor to the thread.
+/// Gives the first task of an executor to the thread.
 #[derive(Clone)]
-pub(super) struct Heartbeats(Sender<Ends>);
+pub(super) struct Heartbeats(Sender<Arc<FirstTask>>);
+
+/// The first task of an executor, as the thread sees it.
+#[derive(Default)]
+struct FirstTask {
+    /// `None` before it has run, and after it has ended.
+    waker: Mutex<Option<Waker>>,
+    /// How many wake-ups there were since it last ran.
+    unanswered: AtomicU32,
+}
+
+/// Takes the waker back when it is dropped: on its executor, to which it belongs.
+struct TakesWakerBack(Arc<FirstTask>);
+
+impl Drop for TakesWakerBack {
+    fn drop(&mut self) {
+        self.0.lock().take();
+    }
+}
+
+impl FirstTask {
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The task runs, and is to be woken by this waker.
+    fn begin(&self, waker: &Waker) {
+        *self.lock() = Some(waker.clone());
+    }
+
+    /// The task runs. Takes no lock: the thread may hold it for as long as a busy machine does not run it.
+    fn answer(&self) {
+        self.unanswered.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the task has not run since it was woken.
+    fn is_late(&self) -> bool {
+        self.unanswered.load(Ordering::Relaxed) > 0
+    }
+
+    /// Wakes the executor. One that has not answered for long is stopped or blocked: it has wake-ups enough, and each of them
+    /// takes memory until it goes on.
+    fn beat(&self) {
+        if self.unanswered.load(Ordering::Relaxed) < HEARTBEATS_UNANSWERED_MAX
+            && let Some(waker) = &*self.lock()
+        {
+            self.unanswered.fetch_add(1, Ordering::Relaxed);
+            waker.wake_by_ref();
+        }
+    }
+}
 
 impl Heartbeats {
     /// Starts the thread. It ends when all clones of this are gone and all executors have ended.
@@ -46,85 +87,57 @@ impl Heartbeats {
     /// When no thread can be started.
     pub(super) fn start() -> io::Result<Self> {
         let (sender, added) = channel();
-        thread::Builder::new().name("heartbeat".to_owned()).spawn(move || beat(&added))?;
+        thread::Builder::new().name("heartbeat".to_owned()).spawn(move || beat_all(&added))?;
         Ok(Self(sender))
     }
 
-    /// Runs `work` on the calling executor and wakes the executor at least every [`HEARTBEAT_INTERVAL`] meanwhile.
+    /// Runs `work` as the first task of the calling executor, and wakes the executor at least every [`HEARTBEAT_INTERVAL`]
+    /// meanwhile.
     pub(super) async fn during(self, work: impl Future<Output = ()>) {
-        let listening = match self.connect() {
-            Ok(sockets) => sockets.map(listen).into_iter().collect(),
-            Err(error) => {
-                tracing::warn!(target: "service", %error, "an executor runs without a heartbeat");
-                Vec::new()
-            }
-        };
+        let task = TakesWakerBack(Arc::default());
+        self.0.send(Arc::clone(&task.0)).expect("the thread runs while there is a sender");
         drop(self);
-        with_first(listening, work).await;
-    }
-
-    /// Returns the executor's ends of new sockets, and gives the other ends to the thread.
-    fn connect(&self) -> io::Result<[glommio::net::UnixStream; SOCKETS]> {
-        let mut pairs = Vec::with_capacity(SOCKETS);
-        for _ in 0..SOCKETS {
-            let (ours, theirs) = UnixStream::pair()?;
-            theirs.set_nonblocking(true)?;
-            pairs.push((ours, theirs));
-        }
-        let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        let (Ok(ours), Ok(theirs)) = (<[UnixStream; SOCKETS]>::try_from(ours), Ends::try_from(theirs)) else {
-            unreachable!("there are as many pairs");
-        };
-        self.0.send(theirs).map_err(|_| io::Error::other("the thread of the heartbeat has ended"))?;
-        Ok(ours.map(|socket| {
-            #[expect(unsafe_code, reason = "glommio takes over a socket only by its number")]
-            // SAFETY: the descriptor is open, and nobody else owns it: `into_raw_fd` has given it up.
-            unsafe {
-                glommio::net::UnixStream::from_raw_fd(socket.into_raw_fd())
-            }
-        }))
+        poll_fn(|context| {
+            task.0.begin(context.waker());
+            Poll::Ready(())
+        })
+        .await;
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            task.0.answer();
+            work.as_mut().poll(context)
+        })
+        .await;
     }
 }
 
-/// Runs `work` to its end, and polls `others` before it, in the same task.
-async fn with_first<O: Future<Output = ()>>(others: Vec<O>, work: impl Future<Output = ()>) {
-    let mut others: Vec<Pin<Box<O>>> = others.into_iter().map(Box::pin).collect();
-    let others = poll_fn(move |context| {
-        others.retain_mut(|other| other.as_mut().poll(context).is_pending());
-        Poll::Pending
-    });
-    futures_lite::future::or(others, work).await;
-}
-
-/// Reads until the thread has ended. What is read means nothing.
-async fn listen(mut socket: glommio::net::UnixStream) {
-    let mut bytes = [0; READ_BYTES];
-    while !matches!(socket.read(&mut bytes).await, Ok(0) | Err(_)) {}
-}
-
-/// Writes a byte to one socket of each executor at each interval, in turn.
-fn beat(added: &Receiver<Ends>) {
-    let mut executors: Vec<Ends> = Vec::new();
+/// Wakes each executor at each interval, and one that has not answered much sooner: it may have fallen asleep again.
+fn beat_all(added: &Receiver<Arc<FirstTask>>) {
+    let mut tasks: Vec<Arc<FirstTask>> = Vec::new();
     let mut has_starting = true;
-    let mut turns = (0..SOCKETS).cycle();
-    while has_starting || !executors.is_empty() {
-        match added.recv_timeout(HEARTBEAT_INTERVAL) {
-            Ok(ends) => {
-                executors.push(ends);
+    let mut due = Instant::now() + HEARTBEAT_INTERVAL;
+    while has_starting || !tasks.is_empty() {
+        let left = due.saturating_duration_since(Instant::now());
+        let wait = if tasks.iter().any(|task| task.is_late()) { left.min(HEARTBEAT_RETRY) } else { left };
+        match added.recv_timeout(wait) {
+            Ok(task) => {
+                tasks.push(task);
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 has_starting = false;
-                thread::park_timeout(HEARTBEAT_INTERVAL);
+                thread::park_timeout(wait);
             }
         }
-        let turn = turns.next().unwrap_or_default();
-        // A full socket belongs to an executor that is busy, or that has bytes to wake up for.
-        executors.retain_mut(|ends| match ends[turn].write(&[0]) {
-            Ok(_) => true,
-            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
-        });
+        // An executor that has ended has dropped its own.
+        tasks.retain(|task| Arc::strong_count(task) > 1);
+        let now = Instant::now();
+        let is_due = due <= now;
+        if is_due {
+            due = now + HEARTBEAT_INTERVAL;
+        }
+        tasks.iter().filter(|task| is_due || task.is_late()).for_each(|task| task.beat());
     }
 }
 
@@ -132,49 +145,63 @@ fn beat(added: &Receiver<Ends>) {
 mod tests {
     use super::*;
     use futures_lite::future::{block_on, yield_now};
-    use std::cell::Cell;
-    use std::io::Read;
+    use std::task::Wake;
     use std::time::Duration;
 
-    /// Each socket is read before the work of an executor waits for the first time, and as often as it is polled.
-    #[test]
-    fn others_are_polled_before_the_work() {
-        let (polls, steps) = (Cell::new(0), Cell::new(0));
-        let endless = || {
-            poll_fn(|_| {
-                polls.set(polls.get() + 1);
-                Poll::Pending
-            })
-        };
-        let work = async {
-            for step in 1..=3 {
-                assert_eq!(polls.get(), 2 * step);
-                steps.set(step);
-                yield_now().await;
-            }
-        };
-        block_on(with_first(vec![endless(), endless()], work));
-        let ended = vec![std::future::ready(()), std::future::ready(())];
-        block_on(with_first(ended, yield_now()));
-        assert_eq!(steps.get(), 3);
+    /// Counts the wake-ups of a task that never runs.
+    struct Counted(Sender<()>);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            let _ = self.0.send(());
+        }
     }
 
-    /// An executor once had one socket. When it fell asleep while the task that reads it was ready to run, nothing woke it
-    /// any more.
-    #[test]
-    fn a_socket_that_nobody_reads_does_not_stop_the_beats_of_the_others() {
+    fn beating() -> (Sender<Arc<FirstTask>>, thread::JoinHandle<()>) {
         let (sender, added) = channel();
-        let beating = thread::spawn(move || beat(&added));
-        let pairs: [_; SOCKETS] = std::array::from_fn(|_| UnixStream::pair().unwrap());
-        let (mut ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        sender.send(Ends::try_from(theirs).unwrap()).unwrap();
-        for _ in 0..2 {
-            for socket in &mut ours[1..] {
-                socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-                socket.read_exact(&mut [0]).unwrap();
-            }
+        (sender, thread::spawn(move || beat_all(&added)))
+    }
+
+    /// An executor once slept for ever when its first task was ready to run and did not: nothing woke it any more.
+    #[test]
+    fn a_task_that_does_not_run_is_woken_again_and_again() {
+        let (sender, thread) = beating();
+        let (woken, wakes) = channel();
+        let task = Arc::new(FirstTask::default());
+        task.begin(&Waker::from(Arc::new(Counted(woken))));
+        sender.send(Arc::clone(&task)).unwrap();
+        for _ in 0..6 {
+            wakes.recv_timeout(Duration::from_secs(60)).expect("a heartbeat");
         }
-        drop((sender, ours));
-        beating.join().unwrap();
+        drop((sender, task));
+        thread.join().unwrap();
+    }
+
+    /// Otherwise the wake-ups of a process that stands still would fill the memory.
+    #[test]
+    fn a_task_that_does_not_answer_for_long_is_left_alone_until_it_runs() {
+        let (woken, wakes) = channel();
+        let task = FirstTask::default();
+        task.begin(&Waker::from(Arc::new(Counted(woken))));
+        let beat_for_long = || (0..2 * HEARTBEATS_UNANSWERED_MAX).for_each(|_| task.beat());
+        beat_for_long();
+        assert_eq!(wakes.try_iter().count(), HEARTBEATS_UNANSWERED_MAX as usize);
+        task.answer();
+        beat_for_long();
+        assert_eq!(wakes.try_iter().count(), HEARTBEATS_UNANSWERED_MAX as usize);
+    }
+
+    #[test]
+    fn the_waker_is_given_away_before_the_work_begins_and_taken_back_at_its_end() {
+        let (sender, added) = channel();
+        let mut kept: Option<Arc<FirstTask>> = None;
+        let work = async {
+            let task: Arc<FirstTask> = added.try_recv().expect("the thread has it");
+            assert!(task.lock().is_some());
+            yield_now().await;
+            kept = Some(task);
+        };
+        block_on(Heartbeats(sender).during(work));
+        assert!(kept.expect("the work has run").lock().is_none());
     }
 }
