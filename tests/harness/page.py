@@ -90,8 +90,9 @@ class Page:
         self.wait("async (text) => document.body.innerText.includes(text)", text, what="text", seconds=seconds)
 
     def gone(self, text: str, seconds: float = WAIT_SECONDS) -> None:
-        """Waits until a text is not visible."""
-        self.wait("async (text) => !document.body.innerText.includes(text)", text, what="no text", seconds=seconds)
+        """Waits until a text is not visible, and what was closed with it has ended: a dialog does so at the next frame."""
+        is_gone = "async (text) => !document.body.innerText.includes(text) && !document.querySelector('dialog:not([open])')"
+        self.wait(is_gone, text, what="no text", seconds=seconds)
 
     # --- navigation ---
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
 from harness.browser import Browser, chromium
 from harness.management import expect, segment
@@ -200,7 +199,7 @@ def test_opened_as_a_document_it_cannot_run_scripts(make: Maker, browser: Browse
         site.show(browser, f'<a href="{url}">open</a>')
         element = browser.call("element", using="css selector", value="a")
         browser.call(f"element/{next(iter(element.values()))}/click")
-        title = requests.get(f"{browser.session}/title", timeout=30).json()["value"]
+        title = browser.read("title")
         assert title != "pwned", url
         assert browser.run("async () => [document.contentType, self.origin]") == ["image/png", "null"]
     # The address typed or from elsewhere: no page is named, so nothing is shown.
@@ -237,5 +236,5 @@ def test_revocation_reaches_a_page_that_has_the_picture(make: Maker, browser: Br
 
 def test_responses_set_no_cookie(make: Maker, browser: Browser, site: WebSite, make_store: Callable[..., Cairn]) -> None:
     site.show(browser, img(make()["url"]))
-    answer = requests.get(f"{browser.session}/cookie", timeout=30).json()["value"]
+    answer = browser.read("cookie")
     assert answer == []
