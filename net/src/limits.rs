@@ -8,8 +8,8 @@ use cairn_http1::HeadLimits;
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 /// How soon an executor is woken again that has not answered.
 pub(crate) const HEARTBEAT_RETRY: Duration = Duration::from_millis(20);
-/// How often an executor is woken that does not answer: for more than three minutes. glommio counts the wakers of a task in 16
-/// bits.
+/// Maximum number of wake-ups that an executor has not answered: those of more than three minutes. Each of them holds a
+/// reference to a task, and glommio counts these in 16 bits.
 pub(crate) const HEARTBEATS_UNANSWERED_MAX: u32 = 10_000;
 
 /// How often timeouts and the drain are checked. A connection may exceed its timeout by this much.

@@ -166,7 +166,8 @@ def port_of_devtools(profile: Path) -> str:
 def chromium(folder: Path, *arguments: str, binary: str = SHELL) -> Iterator[Browser]:
     """Starts a browser with a new profile below this directory, and closes it at the end."""
     (port,) = free_ports(1)
-    driver = f"http://{LOOPBACK}:{port}"
+    address = f"{LOOPBACK}:{port}"
+    driver = f"http://{address}"
     profile = folder / "profile"
     shutil.rmtree(profile, ignore_errors=True)
     profile.mkdir(parents=True)
@@ -193,7 +194,7 @@ def chromium(folder: Path, *arguments: str, binary: str = SHELL) -> Iterator[Bro
         if "sessionId" not in answer:
             raise BrowserError(f"no session: {answer.get('message', answer)}")
         try:
-            yield Browser(f"{LOOPBACK}:{port}", answer["sessionId"])
+            yield Browser(address, answer["sessionId"])
         finally:
             requests.delete(f"{driver}/session/{answer['sessionId']}", timeout=30)
 

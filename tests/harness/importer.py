@@ -63,20 +63,12 @@ class Importer:
         return {name: count for name, count in total.items() if count}
 
 
-def listed(client: BaseClient, bucket: str) -> tuple[list[tuple], list[tuple[str, str]]]:
-    """Returns all versions and delete markers, and the versions in the order of the list. Dates are in seconds."""
-    found, order = [], []
-    for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket):
-        entries = [(one, one["ETag"], one["Size"]) for one in page.get("Versions", [])]
-        order += [(one["Key"], one["VersionId"]) for one, *_ in entries]
-        entries += [(one, None, 0) for one in page.get("DeleteMarkers", [])]
-        found += [(one["Key"], one["VersionId"], etag, size, int(one["LastModified"].timestamp()), one["IsLatest"]) for one, etag, size in entries]
-    return sorted(found, key=lambda one: (one[0], one[1])), order
-
-
 def versions(client: BaseClient, bucket: str) -> list[tuple]:
-    """Returns all versions and delete markers. Dates are in seconds."""
-    return listed(client, bucket)[0]
+    """Returns all versions, then all delete markers, each in the order of the list. Dates are in seconds."""
+    pages = list(client.get_paginator("list_object_versions").paginate(Bucket=bucket))
+    entries = [(one, one["ETag"], one["Size"]) for page in pages for one in page.get("Versions", [])]
+    entries += [(one, None, 0) for page in pages for one in page.get("DeleteMarkers", [])]
+    return [(one["Key"], one["VersionId"], etag, size, int(one["LastModified"].timestamp()), one["IsLatest"]) for one, etag, size in entries]
 
 
 def order(client: BaseClient, bucket: str, key: str) -> list[str]:
@@ -96,10 +88,10 @@ def stored(client: BaseClient, bucket: str, key: str, version: str, parts: int =
 
 def assert_equal(source: BaseClient, target: BaseClient, bucket: str) -> int:
     """Compares a bucket on both sides, independently of `cairn import verify`. Returns the number of versions and markers."""
-    there = listed(source, bucket)
-    assert there == listed(target, bucket)
-    for key, version, etag, *_ in there[0]:
+    there = versions(source, bucket)
+    assert there == versions(target, bucket)
+    for key, version, etag, *_ in there:
         if etag is not None:
             parts = int(etag.strip('"').split("-")[1]) if "-" in etag else 0
             assert stored(source, bucket, key, version, parts) == stored(target, bucket, key, version, parts), (key, version)
-    return len(there[0])
+    return len(there)

@@ -148,33 +148,29 @@ mod tests {
     use std::task::Wake;
     use std::time::Duration;
 
-    /// Counts the wake-ups of a task that never runs.
-    struct Counted(Sender<()>);
+    /// Sends a message for each wake-up of a task.
+    struct Notify(Sender<()>);
 
-    impl Wake for Counted {
+    impl Wake for Notify {
         fn wake(self: Arc<Self>) {
             let _ = self.0.send(());
         }
     }
 
-    fn beating() -> (Sender<Arc<FirstTask>>, thread::JoinHandle<()>) {
-        let (sender, added) = channel();
-        (sender, thread::spawn(move || beat_all(&added)))
-    }
-
     /// An executor once slept for ever when its first task was ready to run and did not: nothing woke it any more.
     #[test]
     fn a_task_that_does_not_run_is_woken_again_and_again() {
-        let (sender, thread) = beating();
+        let (sender, added) = channel();
+        let beating = thread::spawn(move || beat_all(&added));
         let (woken, wakes) = channel();
         let task = Arc::new(FirstTask::default());
-        task.begin(&Waker::from(Arc::new(Counted(woken))));
+        task.begin(&Waker::from(Arc::new(Notify(woken))));
         sender.send(Arc::clone(&task)).unwrap();
         for _ in 0..6 {
             wakes.recv_timeout(Duration::from_secs(60)).expect("a heartbeat");
         }
         drop((sender, task));
-        thread.join().unwrap();
+        beating.join().unwrap();
     }
 
     /// Otherwise the wake-ups of a process that stands still would fill the memory.
@@ -182,7 +178,7 @@ mod tests {
     fn a_task_that_does_not_answer_for_long_is_left_alone_until_it_runs() {
         let (woken, wakes) = channel();
         let task = FirstTask::default();
-        task.begin(&Waker::from(Arc::new(Counted(woken))));
+        task.begin(&Waker::from(Arc::new(Notify(woken))));
         let beat_for_long = || (0..2 * HEARTBEATS_UNANSWERED_MAX).for_each(|_| task.beat());
         beat_for_long();
         assert_eq!(wakes.try_iter().count(), HEARTBEATS_UNANSWERED_MAX as usize);
