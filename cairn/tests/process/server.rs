@@ -33,6 +33,8 @@ pub(crate) fn production(data_dir: &Path) -> Variables {
         ("SERVICE_LOG_JSON", "true"),
         ("SERVICE_STORAGE_CACHE_BYTES", "16MiB"),
         ("SERVICE_STORAGE_SLICES", "2"),
+        // How full the machine's disk is does not matter.
+        ("SERVICE_STORAGE_LOW_SPACE_PERCENT", "0"),
         ("SERVICE_DATA_DIR", data_dir.to_str().unwrap()),
     ]
     .into_iter()

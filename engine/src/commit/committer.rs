@@ -187,22 +187,17 @@ fn commit_batch(
         }
     }
     let last = batch.sequence();
-    let ended = match broken {
+    match broken {
         None => {
             // Recorded before the commit: when a command is complete, the metrics include it.
             slice.commits.counters.batches.record(count);
-            let ended = batch.commit();
+            batch.commit();
             slice.commits.counters.commits.record_duration(begun.elapsed());
-            ended
         }
         Some(error) => {
             batch.abandon(&error);
             fail_all(commands, &error);
-            Err(error)
         }
-    };
-    if let Err(error) = ended {
-        slice.stop_if_broken(&error);
     }
     last
 }

@@ -241,11 +241,11 @@ impl<'s> Batch<'s> {
         Ok(freed)
     }
 
-    /// Commits the transaction. Only after that, frees extents and completes the commands.
-    pub(crate) fn commit(mut self) -> Result<(), EngineError> {
+    /// Commits the transaction. Only after that, frees extents and completes the commands. After a failure of the device the
+    /// slice is stopped before the commands fail: whoever sees one fail finds the store not ready.
+    pub(crate) fn commit(mut self) {
         if let Err(error) = self.write_totals() {
-            self.abandon(&error);
-            return Err(error);
+            return self.abandon(&error);
         }
         let Self { slice, txn, effects, changes, .. } = self;
         let due_states = self.due_states_changed.then_some(self.due_states);
@@ -261,15 +261,15 @@ impl<'s> Batch<'s> {
             // It is unknown whether the device holds the commit, so nobody else may use the extents before the store is opened
             // again. With a log, a transaction without space has no record, and its extents become free.
             let is_without_record = matches!(error, EngineError::StorageFull) && slice.environment.has_log();
+            slice.stop_if_broken(&error);
             effects.cancel(&error, !is_without_record);
-            return Err(error);
+            return;
         }
         slice.faults.after_commit();
         if let Some(states) = due_states {
             slice.due_states.set(states);
         }
         effects.carry_out(slice);
-        Ok(())
     }
 
     /// Writes the sequence, the free map and the usage, once for each batch.
@@ -298,9 +298,11 @@ impl<'s> Batch<'s> {
         Ok(())
     }
 
-    /// Drops the transaction and fails every command in it. Dropping the reservations frees their extents.
+    /// Drops the transaction and fails every command in it. Dropping the reservations frees their extents. After a failure of
+    /// the device the slice is stopped first.
     pub(crate) fn abandon(self, error: &EngineError) {
         self.slice.events.close();
+        self.slice.stop_if_broken(error);
         self.effects.cancel(error, false);
     }
 }
