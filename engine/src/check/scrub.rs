@@ -46,7 +46,7 @@ impl Engine {
         let engine = Rc::clone(self);
         let forever = self.in_background(async move {
             while !stopping() {
-                let now = engine.store().clock.now();
+                let now = engine.store().clocks.system.now();
                 if engine.store().background.scrub.lock().is_due(now, options.interval) {
                     engine.store().background.scrub.running.store(true, Ordering::Relaxed);
                     let passed = engine.scrub_pass(options, &stopping).await;
@@ -101,7 +101,7 @@ impl Engine {
         let ended = {
             let mut record = store.background.scrub.lock();
             record.started = Timestamp(0);
-            record.completed = store.clock.now();
+            record.completed = store.clocks.system.now();
             record.last_corrupt = record.corrupt;
             record.position = VerifyPosition::START;
             record.clone()
@@ -119,7 +119,7 @@ impl Engine {
         let mut record = self.store().background.scrub.lock();
         if record.started.0 == 0 {
             let ScrubRecord { completed, last_corrupt, .. } = *record;
-            let started = self.store().clock.now();
+            let started = self.store().clocks.system.now();
             *record = ScrubRecord { started, completed, last_corrupt, ..ScrubRecord::default() };
             tracing::info!(target: "service::engine", "scrub begins");
         } else {

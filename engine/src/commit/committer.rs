@@ -74,7 +74,7 @@ fn flush_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
 /// Fails payloads in volumes that began before a flush of the device failed: also one of another file. A flush now would not
 /// prove that their first writes are durable.
 fn refuse_doubtful_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
-    let failures = slice.flush_failures.count();
+    let failures = slice.failures.flushes.count();
     let is_doubtful = |command: &Command| {
         let payload = command.payload();
         payload

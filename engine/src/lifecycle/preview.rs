@@ -55,7 +55,15 @@ type Above = Option<(ChainedVersion, usize)>;
 impl<'p> Previewing<'p> {
     fn new(store: &'p Store, bucket: &'p Bucket, rule: &'p LifecycleRule) -> Self {
         let preview = LifecyclePreview { is_complete: true, ..LifecyclePreview::default() };
-        Self { store, bucket, rule, now: store.clock.now(), preview, records_read: 0, begun: Instant::now() }
+        Self {
+            store,
+            bucket,
+            rule,
+            now: store.clocks.system.now(),
+            preview,
+            records_read: 0,
+            begun: Instant::now(),
+        }
     }
 
     async fn run(mut self) -> Result<LifecyclePreview, EngineError> {

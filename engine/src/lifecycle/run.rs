@@ -65,7 +65,7 @@ impl<'w> Run<'w> {
             for (rule, next_due_at) in rules.iter().zip(upcoming.iter().copied()) {
                 let status = state.rules.entry(rule.id).or_default();
                 status.last_run_started_at = Some(started);
-                status.last_run_finished_at = Some(store.clock.now());
+                status.last_run_finished_at = Some(store.clocks.system.now());
                 status.next_due_at = next_due_at;
                 status.last_error = ended.as_ref().err().map(ToString::to_string);
             }

@@ -94,7 +94,7 @@ impl Worker {
     fn announce(&self, next_run: Instant) {
         let rest = next_run.saturating_duration_since(Instant::now());
         let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
-        let at = Timestamp(self.store.clock.now().0.saturating_add(rest));
+        let at = Timestamp(self.store.clocks.system.now().0.saturating_add(rest));
         self.store.background.lifecycle.lock().worker.next_run_at = Some(at);
     }
 
@@ -148,7 +148,7 @@ impl Worker {
             let state = &mut *self.store.background.lifecycle.lock();
             state.rules.retain(|rule, _| rules.contains(rule));
             let worker = &mut state.worker;
-            worker.last_run_finished_at = Some(self.store.clock.now());
+            worker.last_run_finished_at = Some(self.store.clocks.system.now());
             worker.oldest_due_at = oldest;
             worker.last_error = first_error.as_ref().map(ToString::to_string);
         }

@@ -34,7 +34,7 @@ impl Worker {
     /// resumes it.
     pub(super) fn trusted_now(&self) -> Option<Timestamp> {
         let mut state = self.store.background.lifecycle.lock();
-        match self.store.guarded_clock.check() {
+        match self.store.clocks.guarded.check() {
             Ok(now) => {
                 state.worker.paused = None;
                 Some(now)

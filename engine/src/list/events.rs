@@ -58,7 +58,7 @@ impl Store {
     /// Returns a tick above those of all events that have been committed, and below those of all that begin later.
     #[must_use]
     pub fn event_tick(&self) -> Tick {
-        self.event_signal().tick(self.clock.now())
+        self.event_signal().tick(self.clocks.system.now())
     }
 
     /// Reports an event that fails its check. Readers skip it: the others must not wait for it.

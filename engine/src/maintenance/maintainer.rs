@@ -94,7 +94,8 @@ fn report_failed_volumes(slice: &Slice, reported: &mut BTreeSet<u32>) {
             reported.remove(&volume.number);
         } else if reported.insert(volume.number) {
             slice
-                .fault_reports
+                .failures
+                .reports
                 .report(&StoreFault::VolumeReadOnly { path: &volume.path.display().to_string() });
         }
     }
@@ -212,7 +213,7 @@ fn extend(slice: &Slice, volume: &Volume, step: u64) -> io::Result<()> {
 fn add_volume(slice: &Slice, number: u32, bytes: u64) -> io::Result<()> {
     let volume = Volume::create(
         &Files::on(&slice.faults),
-        &slice.flush_failures,
+        &slice.failures.flushes,
         &slice.folder,
         slice.superblock.store,
         slice.number,

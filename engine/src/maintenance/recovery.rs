@@ -73,7 +73,7 @@ fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
         for volume in failed {
             volume.recover();
             let path = volume.path.display().to_string();
-            slice.fault_reports.report(&StoreFault::ChangesResumed { what: &path });
+            slice.failures.reports.report(&StoreFault::ChangesResumed { what: &path });
         }
     }
     if !slice.commits.stopped.is_set() {
@@ -91,7 +91,7 @@ fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
             slice.events.close();
             slice.commits.stopped.clear();
             let what = format!("slice {}", slice.number);
-            slice.fault_reports.report(&StoreFault::ChangesResumed { what: &what });
+            slice.failures.reports.report(&StoreFault::ChangesResumed { what: &what });
             true
         }
         Err(error) => {

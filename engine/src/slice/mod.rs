@@ -59,16 +59,20 @@ pub(crate) struct Commits {
     pub(crate) stopped: Stopped,
 }
 
+/// Failures of the device, shared by all slices of the store.
+pub(crate) struct Failures {
+    pub(crate) reports: Arc<FaultReports>,
+    /// After a further failed flush, what was not flushed before may be lost (`maintenance/recovery.rs`).
+    pub(crate) flushes: FlushFailures,
+}
+
 /// One slice of the store.
 pub(crate) struct Slice {
     pub(crate) number: u16,
     pub(crate) folder: PathBuf,
     pub(crate) superblock: Superblock,
     pub(crate) faults: Faults,
-    pub(crate) fault_reports: Arc<FaultReports>,
-    /// Those of the device, shared by everything of the store. After a further one, what was not flushed before may be lost
-    /// (`maintenance/recovery.rs`).
-    pub(crate) flush_failures: FlushFailures,
+    pub(crate) failures: Failures,
     pub(crate) environment: Environment,
     pub(crate) tables: Tables,
     pub(crate) space: VolumeSpace,
@@ -153,8 +157,7 @@ impl Slice {
             number,
             superblock,
             faults: faults.clone(),
-            fault_reports: Arc::clone(fault_reports),
-            flush_failures: flush_failures.clone(),
+            failures: Failures { reports: Arc::clone(fault_reports), flushes: flush_failures.clone() },
             environment,
             tables,
             space: VolumeSpace::new(volumes),
@@ -272,10 +275,10 @@ impl Slice {
                      otherwise restart the service"
                 );
                 if self.commits.stopped.set(reason.clone()) {
-                    self.fault_reports.report(&StoreFault::ChangesStopped { reason: &reason });
+                    self.failures.reports.report(&StoreFault::ChangesStopped { reason: &reason });
                 }
             }
-            EngineError::Corrupt(what) => self.fault_reports.report(&StoreFault::Damage {
+            EngineError::Corrupt(what) => self.failures.reports.report(&StoreFault::Damage {
                 object: &format!("slice {slice}"),
                 version: None,
                 what,

@@ -39,7 +39,7 @@ impl Store {
         let own = Arc::clone(self);
         let begun = self.refuse_without_space(&others).and_then(|()| {
             let environments = u32::try_from(self.slices.len() + 1 + others.len()).unwrap_or(u32::MAX);
-            let started_at = Some(self.clock.now());
+            let started_at = Some(self.clocks.system.now());
             *self.background.compactions.lock() =
                 CompactionStatus { environments, started_at, ..CompactionStatus::default() };
             let body = move || own.run_compaction(&others);
@@ -82,7 +82,7 @@ impl Store {
         let done = self.compact_all(others);
         let status = {
             let mut status = self.background.compactions.lock();
-            status.finished_at = Some(self.clock.now());
+            status.finished_at = Some(self.clocks.system.now());
             status.error = done.err();
             // Who sees the end may begin the next one at once.
             self.background.compactions.is_running.store(false, Ordering::SeqCst);

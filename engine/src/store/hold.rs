@@ -70,7 +70,7 @@ impl Store {
         if expected_bytes + HOLD_ROOM_MIN > self.disk.measure() {
             return Err(EngineError::StorageFull);
         }
-        let now = self.clock.now();
+        let now = self.clocks.system.now();
         let id = time_id::random(now).map_err(|error| EngineError::Io(error.to_string()))?;
         let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let status = HoldStatus {
@@ -150,7 +150,7 @@ impl Store {
         let units = self.slices.iter().map(|slice| slice.space.allocator.held_units());
         status.held_bytes = units.sum::<u64>() * UNIT_BYTES;
         status.state = if reason.is_some() { HoldState::Lost } else { HoldState::Released };
-        status.ended_at = Some(self.clock.now());
+        status.ended_at = Some(self.clocks.system.now());
         match &reason {
             Some(reason) => {
                 tracing::warn!(target: "service::engine", id = status.id, reason, "the store is no longer held: what was copied meanwhile is no backup");
@@ -236,7 +236,7 @@ impl Store {
         remove_folder_gradually(&folder).map_err(text)?;
         make_folder(&folder)?;
         let snapshots = self.pin_all(others)?;
-        let held_at = self.clock.now();
+        let held_at = self.clocks.system.now();
         if let Some(mut status) = self.background.holds.lock_active(id) {
             status.expected_bytes = snapshots.iter().map(|(_, snapshot)| snapshot.bytes()).sum();
         }

@@ -34,7 +34,7 @@ impl Store {
     /// Returns for how many seconds the oldest version that is due has been due.
     #[must_use]
     pub fn lifecycle_overdue_seconds(&self) -> u64 {
-        self.lifecycle_status().oldest_overdue_seconds(self.clock.now())
+        self.lifecycle_status().oldest_overdue_seconds(self.clocks.system.now())
     }
 
     /// Returns the state of a rule.
@@ -47,14 +47,14 @@ impl Store {
     pub fn resume_lifecycle(&self) {
         let mut state = self.background.lifecycle.lock();
         state.worker.paused = None;
-        self.guarded_clock.trust();
+        self.clocks.guarded.trust();
     }
 
     /// Returns a limit for removals by age. After a jump of the clock ahead by more than a day, ages are those that data should
     /// have, until the clock is back or [`Self::resume_lifecycle`] is called.
     #[must_use]
     pub fn age_limit(&self, age_max: Duration) -> AgeLimit {
-        AgeLimit { age_max, clock: Arc::clone(&self.guarded_clock) as _ }
+        AgeLimit { age_max, clock: Arc::clone(&self.clocks.guarded) as _ }
     }
 
     /// Returns the bucket that has a rule.

@@ -79,7 +79,7 @@ use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
 use cairn_lmdb::{Environment, FlushFailures, LogOptions};
-use cairn_model::{BucketName, Clock, ObjectKey};
+use cairn_model::{BucketName, Clock, ObjectKey, Timestamp};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::resume_unwind;
@@ -123,16 +123,33 @@ pub struct StoreRoom {
     pub writable_bytes: u64,
 }
 
+/// The clocks of a store.
+pub(crate) struct Clocks {
+    pub(crate) system: Arc<dyn Clock>,
+    /// For removals by age.
+    pub(crate) guarded: Arc<GuardedClock>,
+}
+
+impl Clocks {
+    fn new(system: &Arc<dyn Clock>, trusted: Option<Timestamp>) -> Self {
+        Self { system: Arc::clone(system), guarded: Arc::new(GuardedClock::new(system, trusted)) }
+    }
+}
+
+/// Identity of a store, and its proof.
+struct Identity {
+    id: StoreId,
+    /// Signs proofs of verification.
+    signing_key: SigningKey,
+}
+
 /// An open store.
 pub struct Store {
-    store: StoreId,
-    signing_key: SigningKey,
+    identity: Identity,
     pub(crate) slices: Vec<Arc<Slice>>,
     pub(crate) faults: Faults,
     pub(crate) disk: Arc<DiskSpace>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// For removals by age.
-    pub(crate) guarded_clock: Arc<GuardedClock>,
+    pub(crate) clocks: Clocks,
     pub(crate) fault_reports: Arc<FaultReports>,
     pub(crate) executor_counters: AllExecutorCounters,
     pub(crate) payloads: Payloads,
@@ -193,8 +210,10 @@ impl Store {
         let executor_counters = AllExecutorCounters::default();
         let activities = Arc::default();
         let store = Arc::new(Self {
-            store: superblock.store,
-            signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
+            identity: Identity {
+                id: superblock.store,
+                signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
+            },
             slices,
             faults,
             disk: Arc::new(DiskSpace::new(
@@ -202,8 +221,7 @@ impl Store {
                 options.reserve_bytes,
                 options.low_space_percent,
             )),
-            clock: Arc::clone(&options.clock),
-            guarded_clock: Arc::new(GuardedClock::new(&options.clock, catalog.lifecycle_trusted_time())),
+            clocks: Clocks::new(&options.clock, catalog.lifecycle_trusted_time()),
             fault_reports,
             payloads: Payloads::new(&options, wrapping_key.doing("deriving the keys of", data_dir)?),
             background: BackgroundWork {
@@ -287,19 +305,19 @@ impl Store {
     /// Returns the random identity of the store.
     #[must_use]
     pub fn id(&self) -> StoreId {
-        self.store
+        self.identity.id
     }
 
     /// Returns the key that signs proofs of verification.
     #[must_use]
     pub fn signing_key(&self) -> &SigningKey {
-        &self.signing_key
+        &self.identity.signing_key
     }
 
     /// Counts the failed flushes of an environment that is not the engine's together with those of the store: it is on the same
     /// device.
     pub fn count_flush_failures_of(&self, other: &Environment) {
-        other.count_in(&self.slices[0].flush_failures);
+        other.count_in(&self.slices[0].failures.flushes);
     }
 
     /// Returns the signal of new storage events.

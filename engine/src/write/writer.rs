@@ -118,7 +118,7 @@ impl PayloadWriter {
         tag: TagSource,
     ) -> Result<Self, EngineError> {
         let store = &context.store;
-        let flush_failures = slice.flush_failures.count();
+        let flush_failures = slice.failures.flushes.count();
         let key = if store.payloads.encryption_at_rest {
             let owner = KeyOwner { bucket: bucket.id, object: object.as_bytes() };
             let made = store.payloads.wrapping_key.new_payload_key(owner);
