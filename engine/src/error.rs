@@ -65,6 +65,8 @@ pub enum EngineError {
     StorageFull,
     /// Too many changes are waiting, or too many concurrent removals interfered.
     Overloaded,
+    /// One of its kind is running, and no other may begin: which.
+    AlreadyRunning(&'static str),
     /// A record or a block failed its check. Already logged.
     Corrupt(String),
     /// The device failed, or the slice was stopped after a failure. Already logged.
@@ -133,6 +135,7 @@ impl fmt::Display for EngineError {
             Self::PayloadTooLarge => f.write_str("the payload is too large"),
             Self::StorageFull => f.write_str("no space is left"),
             Self::Overloaded => f.write_str("too many changes or copies are waiting"),
+            Self::AlreadyRunning(what) => write!(f, "{what} is already running"),
             Self::Corrupt(what) => write!(f, "stored data failed its check: {what}"),
             Self::Io(what) => write!(f, "storage failure: {what}"),
             Self::ShuttingDown => f.write_str("the store is closing"),

@@ -449,8 +449,9 @@ impl From<EngineError> for S3Error {
             EngineError::QuotaBelowUsage
             | EngineError::NoSuchLifecycleRule
             | EngineError::TooManyLifecycleRules => ErrorCode::InvalidRequest,
-            // No S3 request imports.
-            EngineError::ImportConflict(_)
+            // No S3 request imports, or does what may run only once.
+            EngineError::AlreadyRunning(_)
+            | EngineError::ImportConflict(_)
             | EngineError::NeedsUpgrade { .. }
             | EngineError::UpgradeRefused(_) => ErrorCode::InternalError,
             EngineError::NoSuchUpload => ErrorCode::NoSuchUpload,

@@ -179,13 +179,11 @@ impl AuditContext<'_> {
     }
 }
 
-/// Returns the answer to a request that cannot be recorded.
+/// Returns the answer to a request that cannot be recorded. Nothing was begun, so a later attempt is safe.
 fn unrecorded(error: StoreFailure) -> AdminError {
     match error {
-        StoreFailure::Full => AdminError::StorageFull,
-        StoreFailure::Overloaded => AdminError::NotReady("too many records are waiting for the audit trail"),
         StoreFailure::Failed(_) => AdminError::NotReady("the audit trail cannot be written"),
-        StoreFailure::Closing => AdminError::NotReady("the service is shutting down"),
+        other => other.into(),
     }
 }
 

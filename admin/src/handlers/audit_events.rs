@@ -6,7 +6,6 @@ use cairn_observe::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditEvent, AuditId, AuditQuery, AuditRecord,
     AuditResult,
 };
-use cairn_tables::StoreFailure;
 use http::StatusCode;
 
 use crate::call::Call;
@@ -42,20 +41,10 @@ fn detail_text(record: &AuditRecord) -> String {
     }
 }
 
-/// Maps an error of reading the trail.
-pub(crate) fn page_error(error: StoreFailure) -> AdminError {
-    match error {
-        StoreFailure::Overloaded => AdminError::NotReady("too many audit queries are waiting"),
-        StoreFailure::Closing => AdminError::NotReady("the service is shutting down"),
-        // The reason was logged where it occurred.
-        StoreFailure::Failed(_) | StoreFailure::Full => AdminError::Internal,
-    }
-}
-
 /// `GET /api/v1/audit/events` (specification, "Audit").
 pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let log = call.audit_log()?;
-    let page = log.page(parse_query(call.head.query())?).await.map_err(page_error)?;
+    let page = log.page(parse_query(call.head.query())?).await?;
     let body = AuditPage {
         events: page.events.into_iter().map(event_body).collect(),
         next_time: page.next.map(|id| id.time().into()),

@@ -8,7 +8,6 @@
 use cairn_api::{MissingRight, RefusalRule, RefusedRequest};
 use cairn_observe::{AUDIT_PAGE_EVENTS_DEFAULT, AuditEvent, AuditQuery, AuditRecord, AuditResult};
 
-use super::audit_events::page_error;
 use crate::call::Call;
 use crate::error::AdminError;
 
@@ -29,7 +28,7 @@ pub(super) async fn find(call: &Call<'_, '_>, request_id: &str) -> Result<Refuse
         ..AuditQuery::default()
     };
     loop {
-        let page = async { log.page(query.clone()).await.map_err(page_error) };
+        let page = async { log.page(query.clone()).await.map_err(AdminError::from) };
         let page = call.wait_for_read(page).await?;
         if let Some(body) = page.events.iter().find_map(body) {
             return Ok(body);

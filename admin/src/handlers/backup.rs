@@ -5,9 +5,7 @@
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup, Time};
-use cairn_engine::{
-    EngineError, HoldRequest, HoldState, HoldStatus, OtherEnvironment, limits::HOLD_TIME_MAX,
-};
+use cairn_engine::{HoldRequest, HoldState, HoldStatus, OtherEnvironment, limits::HOLD_TIME_MAX};
 use cairn_identity::Role;
 use http::StatusCode;
 
@@ -74,11 +72,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let lease = duration("lease_seconds", lease_seconds)?;
     let request = HoldRequest { timeout, lease, principal: call.caller()?.principal.to_string() };
     let open = call.context.open()?;
-    let begun = open.engine.store().begin_hold(other_environments(open), request);
-    let status = begun.map_err(|error| match error {
-        EngineError::Overloaded => AdminError::TooManyRequests("a backup is already in progress"),
-        error => error.into(),
-    })?;
+    let status = open.engine.store().begin_hold(other_environments(open), request)?;
     Reply::json(StatusCode::ACCEPTED, &body(status))
 }
 

@@ -3,7 +3,7 @@
 //! A compaction runs on a thread of the store and continues when the client disconnects. One runs at a time.
 
 use cairn_api::{Compaction, Time};
-use cairn_engine::{CompactionStatus, EngineError};
+use cairn_engine::CompactionStatus;
 use http::StatusCode;
 
 use crate::call::Call;
@@ -47,9 +47,6 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_body().await?;
     let open = call.context.open()?;
     let store = open.engine.store();
-    store.begin_compaction(other_environments(open)).map_err(|error| match error {
-        EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
-        error => error.into(),
-    })?;
+    store.begin_compaction(other_environments(open))?;
     Reply::json(StatusCode::ACCEPTED, &body(store.compaction()))
 }

@@ -7,7 +7,7 @@ use cairn_api::{
     StorageUpgrade, StorageUsage, UpgradeStorage,
 };
 use cairn_engine::limits::{INSPECTION_ENTRIES_DEFAULT, INSPECTION_ENTRIES_MAX};
-use cairn_engine::{EngineError, FORMAT_VERSION, RepairMode, format_changes};
+use cairn_engine::{FORMAT_VERSION, RepairMode, format_changes};
 use cairn_model::u64_of;
 use cairn_sharing::LinkFinding;
 use http::StatusCode;
@@ -73,9 +73,8 @@ fn finding_body(finding: cairn_engine::Finding) -> Finding {
 pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     const ENTRIES: &str = "maximum_entries";
     let entries = call.parameters(&[ENTRIES])?.number(ENTRIES, 1..=INSPECTION_ENTRIES_MAX)?;
-    let begun =
-        call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT)).map_err(task_error)?;
-    let found = call.wait_for_read(async { begun.await.map_err(task_error) }).await?;
+    let begun = call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT))?;
+    let found = call.wait_for_read(async { begun.await.map_err(AdminError::from) }).await?;
     let findings_of_links = inspect_links(&call).await?;
     let findings = found.findings.into_iter().map(finding_body).chain(findings_of_links);
     let reply = Inspection {
@@ -117,9 +116,8 @@ pub(crate) async fn repair(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let request: RepairStorage = call.optional_json().await?;
     let dry_run = request.dry_run.unwrap_or(true);
     let mode = if dry_run { RepairMode::DryRun } else { RepairMode::Apply };
-    let begun =
-        call.store()?.begin_repair(entries_max(request.maximum_entries)?, mode).map_err(task_error)?;
-    let done = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let begun = call.store()?.begin_repair(entries_max(request.maximum_entries)?, mode)?;
+    let done = call.until_disconnect(async { begun.await.map_err(AdminError::from) }).await?;
     let reply = Repair {
         dry_run,
         complete: done.complete,
@@ -140,8 +138,8 @@ pub(crate) async fn upgrade(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
     call.no_parameters()?;
     let request: UpgradeStorage = call.optional_json().await?;
     let dry_run = request.dry_run.unwrap_or(false);
-    let begun = call.store()?.begin_upgrade(!dry_run).map_err(task_error)?;
-    let done = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let begun = call.store()?.begin_upgrade(!dry_run)?;
+    let done = call.until_disconnect(async { begun.await.map_err(AdminError::from) }).await?;
     let added = |(version, what): (u32, &str)| FormatChange { format_version: version, adds: what.into() };
     let reply = StorageUpgrade {
         dry_run,
@@ -164,15 +162,6 @@ fn entries_max(sent: Option<u64>) -> Result<u64, AdminError> {
         Err(AdminError::invalid(format!(
             "maximum_entries must be an integer from 1 to {INSPECTION_ENTRIES_MAX}"
         )))
-    }
-}
-
-fn task_error(error: EngineError) -> AdminError {
-    match error {
-        EngineError::Overloaded => {
-            AdminError::TooManyRequests("an inspection, repair or upgrade is already running")
-        }
-        error => error.into(),
     }
 }
 

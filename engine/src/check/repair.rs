@@ -49,7 +49,7 @@ impl Store {
     /// Starts an inspection on its own thread; see [`Store::inspect`].
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] while an inspection or repair is running, [`EngineError::ShuttingDown`].
+    /// [`EngineError::AlreadyRunning`] while an inspection or repair is running, [`EngineError::ShuttingDown`].
     pub fn begin_inspection(
         self: &Arc<Self>,
         entries_max: u64,
@@ -73,7 +73,7 @@ impl Store {
     /// plain threads call it.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] while an inspection or repair is running, and failures of
+    /// [`EngineError::AlreadyRunning`] while an inspection or repair is running, and failures of
     /// a slice's committer. Space that was freed before stays free.
     pub fn repair(&self, entries_max: u64, mode: RepairMode) -> Result<Repair, EngineError> {
         self.repair_until(entries_max, mode, &Cancel::default())

@@ -24,7 +24,7 @@ impl Store {
     /// change of the format version. Dropping the future ends the trial.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] while an inspection or repair is running, [`EngineError::ShuttingDown`]; later
+    /// [`EngineError::AlreadyRunning`] while an inspection or repair is running, [`EngineError::ShuttingDown`]; later
     /// [`EngineError::UpgradeRefused`] if the trial fails, and failures of the device.
     pub fn begin_upgrade(self: &Arc<Self>, apply: bool) -> Result<Inspecting<Upgrade>, EngineError> {
         begin(self, move |store, cancel| upgrade(store, cancel, apply))
@@ -39,7 +39,7 @@ fn upgrade(store: &Store, cancel: &Cancel, apply: bool) -> Result<Upgrade, Engin
     }
     store.disk.measure();
     if store.disk.is_low() {
-        let why = "less space is free than the reserve (storage.reserve): make room first";
+        let why = "less space is free than the reserve (storage.reserve_bytes): make room first";
         return Err(EngineError::UpgradeRefused(why.to_owned()));
     }
     let found = store.inspect_until(INSPECTION_ENTRIES_MAX, cancel)?;

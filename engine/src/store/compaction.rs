@@ -27,14 +27,14 @@ impl Store {
     /// Begins to compact the store and `others`. Returns at once; [`Store::compaction`] shows the progress.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an environment
+    /// [`EngineError::AlreadyRunning`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an environment
     /// does not fit above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
     pub fn begin_compaction(self: &Arc<Self>, others: Vec<OtherEnvironment>) -> Result<(), EngineError> {
         if self.runtime.is_closing() {
             return Err(EngineError::ShuttingDown);
         }
         if self.background.compactions.is_running.swap(true, Ordering::SeqCst) {
-            return Err(EngineError::Overloaded);
+            return Err(EngineError::AlreadyRunning("a compaction"));
         }
         let own = Arc::clone(self);
         let begun = self.refuse_without_space(&others).and_then(|()| {
@@ -199,7 +199,7 @@ mod tests {
         // A compaction ends with the volumes, and none changes its size meanwhile.
         let growing = store.disk.growing.lock().expect("no panic");
         store.begin_compaction(Vec::new()).expect("begins");
-        assert_eq!(store.begin_compaction(Vec::new()), Err(EngineError::Overloaded));
+        assert_eq!(store.begin_compaction(Vec::new()), Err(EngineError::AlreadyRunning("a compaction")));
         drop(growing);
         until_it_ends(&store);
         store.begin_compaction(Vec::new()).expect("begins");

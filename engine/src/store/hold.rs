@@ -49,7 +49,7 @@ impl Store {
     /// metadata is complete.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] when the store is held already, [`EngineError::StorageFull`] when the copy does not fit above
+    /// [`EngineError::AlreadyRunning`] when the store is held already, [`EngineError::StorageFull`] when the copy does not fit above
     /// the reserve, [`EngineError::ShuttingDown`], and failures of the device.
     ///
     /// # Panics
@@ -87,7 +87,7 @@ impl Store {
         };
         let mut last = self.background.holds.lock();
         if last.state.is_active() {
-            return Err(EngineError::Overloaded);
+            return Err(EngineError::AlreadyRunning("a backup"));
         }
         let (own, id, until) = (Arc::clone(self), status.id.clone(), Instant::now() + timeout);
         let body = move || own.run_hold(&id, &others, until);

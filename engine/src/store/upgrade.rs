@@ -32,13 +32,13 @@ impl Store {
     /// Raises the format version to the latest, durably. Blocks. One caller at a time.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] while the store is held for a backup, whose description names the superblock. Failures of the
+    /// [`EngineError::AlreadyRunning`] while the store is held for a backup, whose description names the superblock. Failures of the
     /// device.
     pub(crate) fn raise_format(&self) -> Result<(), EngineError> {
         // Held until the end, so that no hold begins.
         let hold = self.background.holds.lock();
         if hold.state.is_active() {
-            return Err(EngineError::Overloaded);
+            return Err(EngineError::AlreadyRunning("a backup"));
         }
         superblock::upgrade(self.disk.path()).map_err(|error| EngineError::Io(error.to_string()))?;
         self.slices.iter().try_for_each(|slice| slice.create_absent_tables())?;

@@ -127,7 +127,7 @@ impl PublicLinks {
         let (open, planned) = opened.map_err(|error| read_refusal(error, audit))?;
         let (plan, head) = planned?;
         if self.audit.data_events() >= cairn_observe::DataEvents::All {
-            audit().record_read().await.map_err(|_| refusals::unavailable())?;
+            audit().record_read().await.map_err(|failure| Refusal::unrecorded(&failure))?;
         }
         let length = plan.range().end - plan.range().start;
         let body = match open {

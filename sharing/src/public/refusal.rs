@@ -4,7 +4,11 @@
 
 use crate::denied::DeniedReason;
 use cairn_http1::{ResponseHead, StatusCode};
+use cairn_tables::StoreFailure;
 use std::borrow::Cow;
+
+/// Seconds after which a visitor may try again when the service had no capacity.
+pub(super) const BUSY_SECONDS: u32 = 2;
 
 /// Why a request is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +33,20 @@ impl Refusal {
     pub(super) fn new(status: StatusCode, code: &'static str, text: impl Into<Cow<'static, str>>) -> Self {
         let text = text.into();
         Self { status, code, text, reason: None, retry_after: None, header: None, readable_by: None }
+    }
+
+    /// Returns the refusal of a request that the audit trail cannot record, so that it must not be answered.
+    pub(super) fn unrecorded(failure: &StoreFailure) -> Self {
+        match failure {
+            StoreFailure::Full => {
+                let text = "no space is left to record the request";
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "STORAGE_FULL", text)
+            }
+            _ => {
+                let text = "the audit trail cannot record the request";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "NOT_READY", text).retry_after(BUSY_SECONDS)
+            }
+        }
     }
 
     /// Sets the reason for the metric.
@@ -56,6 +74,25 @@ impl Refusal {
         }
         if let Some(seconds) = self.retry_after {
             head.header("retry-after", seconds.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Visitors were told to try again soon while the disk was full.
+    #[test]
+    fn request_that_cannot_be_recorded_is_told_apart_by_its_cause() {
+        let full = Refusal::unrecorded(&StoreFailure::Full);
+        assert_eq!((full.status.as_u16(), full.code, full.retry_after), (507, "STORAGE_FULL", None));
+        for failure in
+            [StoreFailure::Overloaded, StoreFailure::Closing, StoreFailure::Failed("EIO".to_owned())]
+        {
+            let other = Refusal::unrecorded(&failure);
+            assert_eq!((other.status.as_u16(), other.code), (503, "NOT_READY"), "{failure}");
+            assert_eq!(other.retry_after, Some(BUSY_SECONDS));
         }
     }
 }

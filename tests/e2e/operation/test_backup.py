@@ -101,7 +101,7 @@ def test_hold_ends_in_every_case(make_store, tmp_path: Path):
     )
     until(lambda: status(store)["state"] == "held", "the store is held")
     # Another one is refused, and cannot end this one.
-    assert "already in progress" in back_up(store, "begin").stderr
+    assert "already running" in back_up(store, "begin").stderr
     expect_refusal(store.admin.delete("/storage/backup?id=other"), 404, "BACKUP_NOT_FOUND")
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 130 and "interrupted" in process.stderr.read()

@@ -53,7 +53,7 @@ impl Store {
     /// writers.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] when another inspection or repair is under way, [`EngineError::ShuttingDown`]. Damage
+    /// [`EngineError::AlreadyRunning`] when another inspection or repair is under way, [`EngineError::ShuttingDown`]. Damage
     /// is a finding, not an error.
     pub fn inspect(&self, entries_max: u64) -> Result<Inspection, EngineError> {
         self.inspect_until(entries_max, &Cancel::default())

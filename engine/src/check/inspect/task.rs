@@ -38,7 +38,7 @@ impl<T> Drop for Inspecting<T> {
 /// Starts `work` on its own thread.
 ///
 /// # Errors
-/// [`EngineError::Overloaded`] when another is under way; [`EngineError::ShuttingDown`].
+/// [`EngineError::AlreadyRunning`] when another is under way; [`EngineError::ShuttingDown`].
 pub(crate) fn begin<T: Send + 'static>(
     store: &Arc<Store>,
     work: impl FnOnce(&Store, &Cancel) -> Result<T, EngineError> + Send + 'static,
@@ -48,7 +48,7 @@ pub(crate) fn begin<T: Send + 'static>(
         return Err(EngineError::ShuttingDown);
     }
     if state.is_running {
-        return Err(EngineError::Overloaded);
+        return Err(EngineError::AlreadyRunning("an inspection, repair or upgrade"));
     }
     let (send, answer) = oneshot::channel();
     let (own_store, cancel) = (Arc::clone(store), Cancel::default());

@@ -2,14 +2,11 @@
 
 use super::headers;
 use crate::denied::DeniedReason;
-use crate::public::refusal::Refusal;
+use crate::public::refusal::{BUSY_SECONDS, Refusal};
 use crate::public::reply::Reply;
 use crate::types::origin::WebOrigin;
 use cairn_http1::{ResponseHead, StatusCode, unsatisfied_content_range};
 use cairn_net::ResponseBody;
-
-/// Seconds after which a client may try again when the server is busy.
-const BUSY_SECONDS: u32 = 1;
 
 pub(super) fn method_not_allowed(allowed: &'static str) -> Refusal {
     let text = "Embeds can only be read: use GET or HEAD.";

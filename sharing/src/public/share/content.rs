@@ -104,8 +104,7 @@ pub(crate) async fn record_read(visit: &Visit<'_>) -> Result<(), Refusal> {
     if visit.public.audit.data_events() < DataEvents::All {
         return Ok(());
     }
-    let recorded = read_audit(visit).record_read().await;
-    recorded.map_err(|_| refusals::not_ready("the audit trail cannot record the request"))
+    read_audit(visit).record_read().await.map_err(|failure| Refusal::unrecorded(&failure))
 }
 
 fn response_head(visit: &Visit<'_>, plan: &ReadPlan, info: &ObjectInfo) -> Result<ResponseHead, Refusal> {

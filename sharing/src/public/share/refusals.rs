@@ -2,15 +2,12 @@
 
 use crate::denied::DeniedReason;
 use crate::error::{LinkError, UnlockError};
-use crate::public::refusal::Refusal;
+use crate::public::refusal::{BUSY_SECONDS, Refusal};
 use crate::types::link::LinkStatus;
 use cairn_engine::EngineError;
 use cairn_http1::{StatusCode, unsatisfied_content_range};
 use cairn_tables::StoreFailure;
 use std::time::Duration;
-
-/// Seconds for which a visitor waits after the service had no capacity.
-const BUSY_SECONDS: u32 = 2;
 
 /// No share has this token, or the path names nothing.
 pub(super) fn not_found() -> Refusal {

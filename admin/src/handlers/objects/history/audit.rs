@@ -13,7 +13,6 @@ use cairn_sharing::LinkId;
 use super::entries::Entry;
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::audit_events::page_error;
 use crate::limits::{HISTORY_AUDIT_PAGES_MAX, HISTORY_TIME_MAX};
 
 /// The operations that create links.
@@ -46,7 +45,7 @@ pub(super) async fn add(
         ..AuditQuery::default()
     };
     for _ in 0..HISTORY_AUDIT_PAGES_MAX {
-        let page = log.page(query.clone()).await.map_err(page_error)?;
+        let page = log.page(query.clone()).await?;
         join(history, page.events);
         match page.next {
             None => return Ok(true),

@@ -276,8 +276,8 @@ fn one_inspection_runs_at_a_time_and_is_cancelled_with_its_caller() {
     // Held up by the writer lock.
     let txn = store.slices[0].environment.write().expect("writes");
     let waiting = store.begin_inspection(u64::MAX).expect("begins");
-    assert!(matches!(store.begin_inspection(u64::MAX), Err(EngineError::Overloaded)));
-    assert!(matches!(store.begin_repair(u64::MAX, RepairMode::DryRun), Err(EngineError::Overloaded)));
+    assert!(matches!(store.begin_inspection(u64::MAX), Err(EngineError::AlreadyRunning(_))));
+    assert!(matches!(store.begin_repair(u64::MAX, RepairMode::DryRun), Err(EngineError::AlreadyRunning(_))));
     drop(txn);
     let inspection = futures_lite::future::block_on(waiting).expect("inspects");
     assert!(inspection.complete && inspection.is_clean());

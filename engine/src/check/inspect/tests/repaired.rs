@@ -105,7 +105,11 @@ fn space_owned_since_the_snapshot_is_not_freed() {
     let unmarked = Extent { volume: 0, start: 10_000, units: 1 };
     let runs = vec![owned[0], Extent { units: 1, ..owned[0] }, unmarked, orphan[0]];
     assert_eq!(free(snapshot, runs), Ok(vec![orphan[0]]));
-    assert_eq!(planted.store.inspect(u64::MAX), Err(EngineError::Overloaded), "one at a time");
+    assert_eq!(
+        planted.store.inspect(u64::MAX),
+        Err(EngineError::AlreadyRunning("an inspection, repair or upgrade")),
+        "one at a time"
+    );
     drop(following);
     assert_eq!(free(snapshot, owned), Err(EngineError::Conflict), "nobody knows what changed since");
     assert_eq!(planted.kinds(), [""; 0]);
