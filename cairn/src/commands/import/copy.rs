@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use cairn_api::ImportOutcome;
 use cairn_md5::md5_digest;
 
 use super::journal::{Journal, Record, State};
@@ -60,7 +61,7 @@ impl From<Refused> for Problem {
 
 /// What became of a version.
 pub(super) struct Copied {
-    pub(super) outcome: String,
+    pub(super) outcome: ImportOutcome,
     pub(super) record: Record,
     /// Whether the tag is the source's own, and not that of the content.
     pub(super) is_opaque: bool,
@@ -128,8 +129,13 @@ impl Copier<'_> {
     }
 
     /// Brings tags and lock of a version up to date that was here already, without the journal knowing it. Returns the outcome.
-    fn same_settings(&self, entry: &Entry, settings: &Settings, outcome: String) -> Result<String, Problem> {
-        if outcome != "unchanged" {
+    fn same_settings(
+        &self,
+        entry: &Entry,
+        settings: &Settings,
+        outcome: ImportOutcome,
+    ) -> Result<ImportOutcome, Problem> {
+        if outcome != ImportOutcome::Unchanged {
             return Ok(outcome);
         }
         match self.target.record(self.bucket, &entry.key, entry.id())? {
@@ -162,7 +168,7 @@ impl Copier<'_> {
         &self,
         entry: &Entry,
         request: &VersionRequest,
-        outcome: String,
+        outcome: ImportOutcome,
     ) -> Result<Copied, Problem> {
         let outcome = self.same_settings(entry, &request.settings, outcome)?;
         let copied = copied(entry, outcome, request.settings.fingerprint(), request.is_opaque);
@@ -292,7 +298,7 @@ impl Copier<'_> {
         self.same(entry, &head)?;
         let settings = self.settings(entry, &head)?;
         if self.is_here(entry)? {
-            let outcome = self.same_settings(entry, &settings, "unchanged".to_owned())?;
+            let outcome = self.same_settings(entry, &settings, ImportOutcome::Unchanged)?;
             return Ok(copied(entry, outcome, settings.fingerprint(), false));
         }
         let layout = if parts == 0 { None } else { self.layout(entry, parts)? };
@@ -323,8 +329,7 @@ impl Copier<'_> {
                 self.target.put(self.bucket, entry, &parameters, &declared, &mut Content::Bytes(b""))?;
             Ok(Copied { lacks_checksum, ..copied(entry, outcome, settings.fingerprint(), is_opaque) })
         });
-        let is_used =
-            matches!(&done, Ok(copied) if copied.outcome == "created" || copied.outcome == "replaced");
+        let is_used = matches!(&done, Ok(copied) if matches!(copied.outcome, ImportOutcome::Created | ImportOutcome::Replaced));
         if !is_used && !matches!(done, Err(Problem::Command(_))) {
             self.target.abort_upload(self.bucket, &entry.key, &upload)?;
         }
@@ -471,8 +476,8 @@ impl Copier<'_> {
     }
 }
 
-fn copied(entry: &Entry, outcome: String, settings: String, is_opaque: bool) -> Copied {
-    let state = if outcome == "kept" { State::Kept } else { State::Imported };
+fn copied(entry: &Entry, outcome: ImportOutcome, settings: String, is_opaque: bool) -> Copied {
+    let state = if outcome == ImportOutcome::Kept { State::Kept } else { State::Imported };
     Copied { outcome, record: Record::of(entry, settings, state), is_opaque, lacks_checksum: false }
 }
 

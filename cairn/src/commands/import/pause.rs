@@ -1,9 +1,9 @@
 //! `cairn import pause` and `cairn import resume`: the run of a bucket, wherever its importer is.
 
-use cairn_api::ImportRun;
+use cairn_api::{ImportList, ImportRun};
 use serde_json::Value;
 
-use crate::client::{Client, Request, read, rows};
+use crate::client::{Client, Request, read};
 use crate::commands::macros::command;
 use crate::failure::Outcome;
 use crate::terminal::plain;
@@ -40,13 +40,13 @@ impl Resume {
 
 /// Changes the latest run of a bucket, or the latest paused one to let it go on.
 fn change(client: &Client, bucket: &str, verb: &str) -> Outcome {
-    let listed = client.call(&Request::get("/api/v1/imports"))?;
+    let listed: ImportList = read(&client.call(&Request::get("/api/v1/imports"))?)?;
     // The newest first.
-    let mut runs = rows(&listed, "imports")?.iter().filter(|run| run["bucket"] == bucket);
+    let mut runs = listed.imports.iter().filter(|run| run.bucket == bucket);
     let latest = runs.clone().next();
-    let paused = runs.find(|run| !run["paused_at"].is_null());
+    let paused = runs.find(|run| run.paused_at.is_some());
     let run = if verb == "resume" { paused.or(latest) } else { latest };
-    let Some(id) = run.and_then(|run| run["import_id"].as_str()) else {
+    let Some(id) = run.map(|run| &*run.import_id) else {
         let bucket = plain(bucket);
         return Err(
             format!("the server knows no import into {bucket}: it remembers those since its start").into()

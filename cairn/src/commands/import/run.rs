@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use cairn_api::ImportOutcome;
+
 use super::buckets::{SourceBucket, failure};
 use super::copy::{Copied, Copier, Problem};
 use super::fitting::version_loss;
@@ -335,7 +337,7 @@ impl Run<'_> {
                 }
                 let settings = if changed.is_ok() { settings.fingerprint() } else { record.settings.clone() };
                 *lines += &Record { settings, ..record }.to_string();
-                tally.count(&changed?);
+                tally.count(changed?);
             }
             Step::Look(entry, record) => {
                 let looked = copier.current_settings(&entry);
@@ -346,7 +348,7 @@ impl Run<'_> {
                     looked => {
                         *lines += &Record { state: State::Imported, ..record }.to_string();
                         looked?;
-                        tally.count("unchanged");
+                        tally.count(ImportOutcome::Unchanged);
                     }
                 }
             }
@@ -374,7 +376,7 @@ impl Run<'_> {
         if copied.record.state == State::Kept {
             return tally.note(self.journal, bucket, &copied.record);
         }
-        tally.count(&copied.outcome);
+        tally.count(copied.outcome);
         tally.opaque_etags.fetch_add(u64::from(copied.is_opaque), Ordering::Relaxed);
         tally.lacking_checksums.fetch_add(u64::from(copied.lacks_checksum), Ordering::Relaxed);
         Ok(())

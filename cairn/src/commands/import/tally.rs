@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cairn_api::ImportOutcome;
 use serde_json::{Value, json};
 
 use super::journal::{Journal, Record, State};
@@ -54,12 +55,12 @@ impl Tally {
     }
 
     /// Counts an outcome of the server other than `kept`.
-    pub(super) fn count(&self, outcome: &str) {
+    pub(super) fn count(&self, outcome: ImportOutcome) {
         let found = match outcome {
-            "created" => &self.created,
-            "replaced" => &self.replaced,
-            "changed" => &self.changed,
-            _ => &self.unchanged,
+            ImportOutcome::Created => &self.created,
+            ImportOutcome::Replaced => &self.replaced,
+            ImportOutcome::Changed => &self.changed,
+            ImportOutcome::Unchanged | ImportOutcome::Kept => &self.unchanged,
         };
         found.fetch_add(1, Ordering::Relaxed);
     }
@@ -67,7 +68,7 @@ impl Tally {
     /// Counts a version to which nothing was done. One that a client has written another version for is listed.
     pub(super) fn note(&self, journal: &Journal, bucket: &str, record: &Record) -> Outcome {
         match record.state {
-            State::Imported => self.count("unchanged"),
+            State::Imported => self.count(ImportOutcome::Unchanged),
             State::Kept => return self.keep(journal, (bucket, &record.key, &record.id)),
             State::Deleted => drop(self.deleted_here.fetch_add(1, Ordering::Relaxed)),
             State::Gone => {}

@@ -4,9 +4,13 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
-use cairn_api::{ObjectRecord, ObjectVersion};
+use cairn_api::{
+    BeginImport, BegunImport, Bucket, ChangeImported, CreateBucket, ImportOutcome, ImportedPart,
+    ImportedUpload, ImportedVersion, ImportedVersions, ObjectRecord, ObjectVersion, Retention, Session,
+    SetRetention, SetVersioning, Tag, VersioningState,
+};
 use cairn_http1::{encode_path, encode_strict, iso8601_millis, parse_rfc3339_millis};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::buckets::SourceBucket;
 use super::watch::Watch;
@@ -180,65 +184,64 @@ impl<'a> Target<'a> {
         if let Some(id) = runs.get(bucket) {
             return Ok(id.clone());
         }
-        let mut body = json!({"source": self.source.endpoint.url(), "events": self.events});
-        if self.watch.is_paused() {
-            body["paused"] = true.into();
-        }
+        let body = BeginImport {
+            source: self.source.endpoint.url().to_owned(),
+            events: self.events,
+            paused: self.watch.is_paused(),
+        };
         let path = format!("{}/imports", bucket_path(bucket));
-        let begun = self.call(&Request::post(path).json(&body))?;
-        let id = begun["import_id"].as_str().ok_or("the response contains no import_id")?;
-        runs.insert(bucket.to_owned(), id.to_owned());
-        Ok(id.to_owned())
+        let begun: BegunImport = read(&self.call(&Request::post(path).json(&body))?)?;
+        runs.insert(bucket.to_owned(), begun.import_id.to_string());
+        Ok(begun.import_id.to_string())
     }
 
     /// Refuses a token that may not import, before anything is made with it.
     pub(super) fn check_role(&self) -> Outcome {
-        let own = self.call(&Request::get("/api/v1/auth/session"))?;
-        match own["role"].as_str() {
-            Some(role) if role != IMPORTING_ROLE => Err(format!(
-                "an import needs a token with the role {IMPORTING_ROLE}, and this one has {}\n  `cairn token create` makes one",
-                crate::terminal::plain(role)
-            )
-            .into()),
-            _ => Ok(()),
+        let own: Session = read(&self.call(&Request::get("/api/v1/auth/session"))?)?;
+        if *own.role == *IMPORTING_ROLE {
+            return Ok(());
         }
+        Err(format!(
+            "an import needs a token with the role {IMPORTING_ROLE}, and this one has {}\n  `cairn token create` makes one",
+            crate::terminal::plain(&own.role)
+        )
+        .into())
     }
 
     /// Makes sure that the bucket exists and can take what the source has. Returns when it was created.
     pub(super) fn prepare(&self, bucket: &SourceBucket) -> Result<String, Refused> {
         let path = bucket_path(&bucket.name);
-        let shown = match self.attempts(|| self.client.call_raw(&Request::get(&path))) {
+        let shown: Bucket = read(&match self.attempts(|| self.client.call_raw(&Request::get(&path))) {
             Ok(response) if response.status.as_u16() == 404 => {
-                let body = json!({"name": bucket.name, "object_lock": bucket.has_object_lock});
+                let body =
+                    CreateBucket { name: bucket.name.clone().into(), object_lock: bucket.has_object_lock };
                 match self.call(&Request::post("/api/v1/buckets").json(&body)) {
                     // An attempt before this one may have created it.
                     Err(Refused::Version { code, .. }) if code == "BUCKET_ALREADY_EXISTS" => {}
                     created => drop(created?),
                 }
-                for status in steps_to(bucket.versioning.as_deref()) {
-                    let body = json!({"versioning": status});
+                for &versioning in steps_to(bucket.versioning.as_deref()) {
+                    let body = SetVersioning { versioning };
                     self.call(&Request::put(format!("{path}/versioning")).json(&body))?;
                 }
                 self.call(&Request::get(&path))?
             }
             Ok(response) => self.accepted(&Request::get(&path), response)?,
             Err(failure) => return Err(failure.into()),
-        };
+        })?;
         let refused = |message: &str| Refused::Version {
             code: "INVALID_BUCKET_STATE".to_owned(),
             message: message.to_owned(),
         };
-        if bucket.has_object_lock && shown["object_lock"] != true {
+        if bucket.has_object_lock && !shown.object_lock {
             return Err(refused("the bucket has object lock at the source, and exists here without it"));
         }
-        let never = !matches!(shown["versioning"].as_str(), Some("Enabled" | "Suspended"));
-        if bucket.versioning.is_some() && never {
+        if bucket.versioning.is_some() && shown.versioning == VersioningState::Unversioned {
             return Err(refused(
                 "the bucket has versions at the source, and never had them here: `cairn bucket versioning` turns them on",
             ));
         }
-        let born = shown["created_at"].as_str().ok_or("the response contains no created_at")?;
-        Ok(born.to_owned())
+        Ok(shown.created_at.to_string())
     }
 
     /// Imports a version or a delete marker. Returns the outcome.
@@ -249,7 +252,7 @@ impl<'a> Target<'a> {
         parameters: &[(&'static str, String)],
         headers: &[(String, String)],
         content: &mut Content<'_>,
-    ) -> Result<String, Refused> {
+    ) -> Result<ImportOutcome, Refused> {
         let answer = self.in_run(bucket, |id| {
             let query = query_of(id, Some(entry), parameters);
             let path = with_query(
@@ -274,7 +277,7 @@ impl<'a> Target<'a> {
         &self,
         bucket: &str,
         versions: &[BatchedVersion<'_>],
-    ) -> Result<Vec<Option<String>>, Refused> {
+    ) -> Result<Vec<Option<ImportOutcome>>, Refused> {
         let path = format!("{}/imported-objects", bucket_path(bucket));
         let mut body = Vec::new();
         for version in versions {
@@ -286,9 +289,11 @@ impl<'a> Target<'a> {
             let response = self.attempts(|| self.client.send_bytes(&request, &media_type, &body))?;
             self.accepted(&request, response)
         })?;
-        let outcomes = answer["versions"].as_array().filter(|outcomes| outcomes.len() == versions.len());
-        let outcomes = outcomes.ok_or("the response does not contain the outcome of each version")?;
-        Ok(outcomes.iter().map(|one| one["outcome"].as_str().map(str::to_owned)).collect())
+        let answered: ImportedVersions = read(&answer)?;
+        if answered.versions.len() != versions.len() {
+            return Err("the response does not contain the outcome of each version".into());
+        }
+        Ok(answered.versions.into_iter().map(|one| one.outcome).collect())
     }
 
     /// Begins an upload in parts. Returns its id.
@@ -303,8 +308,8 @@ impl<'a> Target<'a> {
             let response = self.attempts(|| self.client.send_bytes(&request, headers, b""))?;
             self.accepted(&request, response)
         })?;
-        let id = begun["upload_id"].as_str().ok_or("the response contains no upload_id")?;
-        Ok(id.to_owned())
+        let begun: ImportedUpload = read(&begun)?;
+        Ok(begun.upload_id.to_string())
     }
 
     /// Sends a part. Returns its entity tag.
@@ -324,8 +329,8 @@ impl<'a> Target<'a> {
             };
             self.accepted(&request, response)
         })?;
-        let etag = answer["etag"].as_str().ok_or("the response contains no etag")?;
-        Ok(etag.trim_matches('"').to_owned())
+        let part: ImportedPart = read(&answer)?;
+        Ok(part.etag.trim_matches('"').to_owned())
     }
 
     /// Removes an upload. One that is gone is no error.
@@ -338,23 +343,27 @@ impl<'a> Target<'a> {
     }
 
     /// Brings tags and lock of an imported version up to date. Returns the outcome.
-    pub(super) fn change(&self, bucket: &str, entry: &Entry, settings: &Settings) -> Result<String, Refused> {
-        let tags: Vec<_> =
-            settings.tags.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
-        let mut body = json!({"tags": tags});
-        if let Some((mode, until)) = &settings.lock.retention {
-            body["retention"] = json!({"mode": mode, "retain_until": iso8601_millis(*until)});
-        }
+    pub(super) fn change(
+        &self,
+        bucket: &str,
+        entry: &Entry,
+        settings: &Settings,
+    ) -> Result<ImportOutcome, Refused> {
+        let tag = |(key, value): &(String, String)| Tag { key: key.clone(), value: value.clone() };
         let here = self.record(bucket, &entry.key, entry.id())?;
-        // Only buckets with object lock have holds.
-        if here.as_ref().is_some_and(|here| here.object.legal_hold != settings.lock.legal_hold) {
-            body["legal_hold"] = settings.lock.legal_hold.into();
-        }
+        let is_held = here.as_ref().map(|here| here.object.legal_hold);
+        let body = ChangeImported {
+            tags: Some(settings.tags.iter().map(tag).collect()),
+            retention: settings.lock.retention.as_ref().map(retention_of).transpose()?,
+            // Only buckets with object lock have holds.
+            legal_hold: Some(settings.lock.legal_hold)
+                .filter(|wanted| is_held.is_some_and(|held| held != *wanted)),
+        };
         let is_retained = here.is_some_and(|here| here.object.retention.is_some());
         let version = [("version_id", entry.id().to_owned())];
         if is_retained && settings.lock.retention.is_none() {
             let path = format!("{}/object-retention/{}", bucket_path(bucket), encode_path(&entry.key));
-            let none = json!({"retention": null, "bypass_governance": true});
+            let none = SetRetention { retention: None, bypass_governance: true };
             self.call(&Request::put(with_query(&path, &version)).json(&none))?;
         }
         let answer = self.in_run(bucket, |id| {
@@ -425,12 +434,21 @@ pub(super) fn settings_of(here: &ObjectRecord) -> Settings {
 }
 
 /// Returns the states that a new bucket goes through.
-fn steps_to(versioning: Option<&str>) -> &'static [&'static str] {
+fn steps_to(versioning: Option<&str>) -> &'static [VersioningState] {
     match versioning {
         None => &[],
-        Some("Enabled") => &["Enabled"],
-        Some(_) => &["Enabled", "Suspended"],
+        Some("Enabled") => &[VersioningState::Enabled],
+        Some(_) => &[VersioningState::Enabled, VersioningState::Suspended],
     }
+}
+
+fn retention_of((mode, until): &(String, u64)) -> Result<Retention, Refused> {
+    let known = serde_json::from_value(mode.as_str().into());
+    let mode = known.map_err(|_| Refused::Version {
+        code: "INVALID_REQUEST".to_owned(),
+        message: format!("the retention mode {} is unknown", crate::terminal::plain(mode)),
+    })?;
+    Ok(Retention { mode, retain_until: iso8601_millis(*until).into() })
 }
 
 pub(super) fn bucket_path(bucket: &str) -> String {
@@ -456,9 +474,9 @@ fn version_query(entry: &Entry, more: &[(&'static str, String)]) -> Query {
     identity.into_iter().chain(more.iter().cloned()).collect()
 }
 
-fn outcome_of(answer: &Value) -> Result<String, Refused> {
-    let outcome = answer["outcome"].as_str().ok_or("the response contains no outcome")?;
-    Ok(outcome.to_owned())
+fn outcome_of(answer: &Value) -> Result<ImportOutcome, Refused> {
+    let answer: ImportedVersion = read(answer)?;
+    Ok(answer.outcome)
 }
 
 impl From<&str> for Refused {

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::client::{Client, Request};
+use cairn_api::ImportRun;
+
+use crate::client::{Client, Request, read};
 use crate::commands::remote::Remote;
 use crate::commands::signals::nap;
 use crate::output::print_error;
@@ -49,7 +51,8 @@ impl Watch {
     pub(super) fn look(&self, client: &Client, id: &str) -> bool {
         let is_paused = match client.call_raw(&Request::get(format!("/api/v1/imports/{id}"))) {
             Ok(response) if response.status.is_success() => {
-                response.body.is_some_and(|body| !body["paused_at"].is_null())
+                let run = response.body.and_then(|body| read::<ImportRun>(&body).ok());
+                run.is_some_and(|run| run.paused_at.is_some())
             }
             // It is busy, is being restarted, or cannot be reached: what was true stays true.
             Ok(response) if response.status.is_server_error() || response.status.as_u16() == 429 => {

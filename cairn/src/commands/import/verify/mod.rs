@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use cairn_api::{Bucket, VersioningState};
 use cairn_http1::iso8601_millis;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use super::permits::Permits;
 use super::tally::get;
 use super::target::{Refused, Target};
 use super::throttle::Throttle;
-use crate::client::Request;
+use crate::client::{Request, read};
 use crate::commands::macros::command;
 use crate::commands::remote::{Remote, Trouble, Variables};
 use crate::commands::signals::{nap, stop_flag};
@@ -182,8 +183,8 @@ fn one_bucket(
         report.add(&Subject { bucket: name, key: "", id: "" }.difference("bucket", there, here))
     };
     let request = Request::get(super::target::bucket_path(name));
-    let here = match target.call(&request) {
-        Ok(here) => here,
+    let here: Bucket = match target.call(&request) {
+        Ok(here) => read(&here)?,
         Err(Refused::Command(Failure::Failed(why))) if why.starts_with("BUCKET_NOT_FOUND") => {
             note("there".to_owned(), "not here".to_owned())?;
             return Ok(false);
@@ -198,12 +199,18 @@ fn one_bucket(
         _ => "never versioned".to_owned(),
     };
     let lock = |is_on: bool| if is_on { "object lock" } else { "no object lock" }.to_owned();
-    let (at_source, at_target) =
-        (versioning(there.versioning.as_deref()), versioning(here["versioning"].as_str()));
+    let (at_source, at_target) = (
+        versioning(there.versioning.as_deref()),
+        versioning(match here.versioning {
+            VersioningState::Unversioned => None,
+            VersioningState::Enabled => Some("Enabled"),
+            VersioningState::Suspended => Some("Suspended"),
+        }),
+    );
     if at_source != at_target {
         note(at_source, at_target)?;
     }
-    let (at_source, at_target) = (lock(there.has_object_lock), lock(here["object_lock"] == true));
+    let (at_source, at_target) = (lock(there.has_object_lock), lock(here.object_lock));
     if at_source != at_target {
         note(at_source, at_target)?;
     }
