@@ -58,6 +58,8 @@ async function editRule(bucket, rule) {
   const shown = h("div", { "aria-live": "polite" });
   // What is shown is about the fields as they are.
   let serial = 0;
+  // The serial of the preview that is under way.
+  let looking;
   const forget = () => {
     serial += 1;
     fill(shown);
@@ -65,8 +67,10 @@ async function editRule(bucket, rule) {
   for (const input of [prefix, tags, expiration, old, newer, uploads, markers, enabled])
     input.addEventListener("input", forget);
   const preview = async () => {
+    if (looking === serial) return;
     forget();
     const own = serial;
+    looking = own;
     fill(shown, h("p", { class: "muted", "aria-busy": "true" }, t("Looking…")));
     try {
       const found = await api.post(bucketPath(bucket, "lifecycle", "preview"), body());
@@ -106,6 +110,8 @@ async function editRule(bucket, rule) {
       );
     } catch (error) {
       if (own === serial) fill(shown, h("p", { class: "bad" }, describe(error)));
+    } finally {
+      if (looking === own) looking = undefined;
     }
   };
   (await ask({
@@ -124,7 +130,8 @@ async function editRule(bucket, rule) {
       field(t("Abort unfinished uploads after (days)"), uploads),
       h("label", { class: "check" }, markers, t("Remove delete markers without versions")),
       h("label", { class: "check" }, enabled, t("Enabled")),
-      button(t("Preview"), preview),
+      // Not once at a time, as `button`: fields that have changed meanwhile are looked at, too.
+      h("button", { type: "button", onclick: preview }, t("Preview")),
       shown,
     ],
     submit: () =>
