@@ -14,6 +14,7 @@ mod integers;
 mod ip_network;
 pub mod iso8601;
 mod metrics;
+mod named_enum;
 mod object_key;
 mod text_search;
 mod time;
