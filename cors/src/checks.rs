@@ -1,4 +1,4 @@
-//! Which rules a bucket may have. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
+//! Validates the CORS rules of a bucket. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
 
 use crate::origin::{self, OriginMatching};
 use crate::rule::Rule;

@@ -1,4 +1,4 @@
-//! When a credential was last used.
+//! The time of a credential's last use.
 
 use cairn_model::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Why a person could not sign in.
+//! The error of a failed sign-in.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What people have hidden for a while from what needs attention.
+//! Notices that people dismissed for a while.
 
 use cairn_model::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What is known about a damaged store: its id, its slices, the names of its buckets.
+//! Facts about a damaged store: its id, its slices, the names of its buckets.
 
 use super::target::SalvageLoss;
 use crate::format::block::block_check;

@@ -1,4 +1,4 @@
-//! What a salvage finds, and who takes it.
+//! The trait that receives what a salvage finds.
 
 use crate::types::object::ObjectInfo;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Whether a certificate is valid at a point in time.
+//! Checks the validity period of a certificate.
 
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};

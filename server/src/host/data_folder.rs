@@ -1,4 +1,4 @@
-//! What the host says about the data folder: its file system, and why it cannot be written.
+//! The file system of the data folder, and hints on write errors.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

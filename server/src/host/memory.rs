@@ -1,4 +1,4 @@
-//! How much memory this process may use: the memory of the host, or the limit of a control group.
+//! The memory limit of this process: the memory of the host, or the limit of a control group.
 //!
 //! Control groups of both versions are read, because hosts with version 1, or with both versions, still exist. In a container
 //! only the group's own folder may be visible, mounted as the root. On a host the limits of all groups up to the root apply.

@@ -1,4 +1,4 @@
-//! Why a visitor is refused.
+//! Refusals of visitors.
 //!
 //! `share/refusals.rs` and `embed/refusals.rs` make all refusals. Shares answer with JSON or a page, embeds with a line of text.
 

@@ -1,4 +1,4 @@
-//! What shares and embeds have in common.
+//! The fields that shares and embeds have in common.
 
 use crate::types::id::LinkId;
 use cairn_engine::Bucket;

@@ -1,4 +1,4 @@
-//! Which addresses deliveries may go to: the special-purpose registries of IANA, as a table.
+//! Addresses that deliveries may go to: the special-purpose registries of IANA, as a table.
 //!
 //! IPv4 is open except for the blocks below. IPv6 is closed except for 2000::/3, of which further blocks are taken out. An
 //! address that carries an IPv4 address inside is judged by that one too, because the packets may end up there.

@@ -1,4 +1,4 @@
-//! `cairn export`: moves out, to a folder or to another S3 store.
+//! `cairn export`: copies a bucket to a folder or to another S3 store.
 //!
 //! Objects are read through the management plane, key by key. Their content is compared with entity tags and checksums on
 //! its way. A manifest lists what was exported, with ids, dates and checksums that the target may not keep.

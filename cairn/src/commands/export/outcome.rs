@@ -1,4 +1,4 @@
-//! What became of a version, at whichever target.
+//! The outcome of exporting a version, at either kind of target.
 
 use super::listing::Version;
 

@@ -1,4 +1,4 @@
-//! What does not come along in a move, by name.
+//! Reports what an import leaves out.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! `cairn import`: moves in from another server.
+//! `cairn import`: copies objects, accounts and settings from another server.
 
 mod accounts;
 mod archive;

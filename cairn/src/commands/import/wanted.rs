@@ -1,4 +1,4 @@
-//! What an IAM export becomes here: accounts, policies, and what does not come along.
+//! Plans the accounts and policies to create from an IAM export.
 //!
 //! Users and service accounts become accounts with the same keys. An account gets the policies of its user and of the user's
 //! groups. A service account with a session policy gets one policy, the intersection.

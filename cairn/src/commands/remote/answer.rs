@@ -1,4 +1,4 @@
-//! Answers of another store, and why there is none.
+//! Responses of another store, and errors when none arrives.
 
 use std::io::Read;
 

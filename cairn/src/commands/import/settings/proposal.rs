@@ -1,4 +1,4 @@
-//! What is listed and made only if it is accepted: public access, and webhooks.
+//! Proposed settings that need the user's consent: public access and webhooks.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What differs between a version at the source and here.
+//! Differences between a version at the source and the imported one.
 
 use cairn_api::{ObjectRecord, ObjectVersion};
 use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
