@@ -36,7 +36,7 @@ pub struct Capabilities {
     pub s3_compatibility: &'static str,
 }
 
-/// Where clients reach the data plane.
+/// The endpoint of the data plane, as clients reach it.
 #[derive(Clone, Debug)]
 pub struct S3Endpoint {
     /// The configured URL, without a slash at its end.

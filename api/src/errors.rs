@@ -10,7 +10,7 @@ text! {
     ErrorCode("pattern" = "^[A-Z0-9_]+$");
 }
 
-/// What went wrong.
+/// The body of an error response.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Error {
     pub error: ErrorDetail,

@@ -66,7 +66,7 @@ pub struct SetLifecycleRule {
     pub enabled: Option<bool>,
 }
 
-/// What a rule has done, and when it is applied next.
+/// The status of a rule: what it has done, and when it is applied next.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LifecycleRuleStatus {
     pub last_run_started_at: Option<Time>,
@@ -146,7 +146,7 @@ pub struct PlannedRemoval {
     pub action: LifecycleAction,
 }
 
-/// What a rule would do now.
+/// A preview of a rule: what it would do now.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LifecyclePreview {
     /// False: only a part of the bucket was examined.

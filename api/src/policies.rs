@@ -151,7 +151,7 @@ pub struct AppliedStatement {
     pub source_ip: Option<Vec<Network>>,
 }
 
-/// Whether something is allowed, and why.
+/// The decision on a request, and its reason.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct AccessVerdict {
     pub allowed: bool,

@@ -44,7 +44,7 @@ pub struct QuotaUse {
     pub used: u64,
 }
 
-/// What decided. The members besides kind depend on it, and on what is known.
+/// The rule that decided. The members besides kind depend on it, and on what is known.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalRule {
     pub kind: RefusedBy,

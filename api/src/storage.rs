@@ -28,7 +28,7 @@ pub struct StorageStatus {
     pub writes: WriteState,
 }
 
-/// What one bucket uses.
+/// The storage usage of one bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct BucketStorage {
     pub bucket: BucketName,
@@ -38,7 +38,7 @@ pub struct BucketStorage {
     pub physical_bytes: u64,
 }
 
-/// What the store and each bucket use.
+/// The storage usage of the store and of each bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct StorageUsage {
     pub buckets: u64,
@@ -83,7 +83,7 @@ pub struct Inspection {
     pub findings_omitted: u64,
 }
 
-/// What a repair may do. All members are optional.
+/// Options of a repair. All members are optional.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RepairStorage {
@@ -114,7 +114,7 @@ pub struct Repair {
     pub refused: Vec<RefusedSlice>,
 }
 
-/// How an upgrade is made. All members are optional.
+/// Options of an upgrade. All members are optional.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpgradeStorage {
@@ -123,7 +123,7 @@ pub struct UpgradeStorage {
     pub dry_run: Option<bool>,
 }
 
-/// What a format version adds.
+/// A format version, with what it adds.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FormatChange {
     pub format_version: u32,
@@ -164,7 +164,7 @@ pub struct Compaction {
     pub reason: Option<String>,
 }
 
-/// How long a backup may take.
+/// The time limits of a backup.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginBackup {

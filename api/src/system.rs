@@ -21,13 +21,13 @@ text! {
     HistoryPeriod("enum" = ["hour", "day", "month"]);
 }
 
-/// Whether the process accepts connections.
+/// The health of the process: whether it accepts connections.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     pub status: HealthWord,
 }
 
-/// Whether every subsystem is ready.
+/// The readiness of the process: whether every subsystem is ready.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Readiness {
     pub status: ReadinessWord,
@@ -50,7 +50,7 @@ pub struct OpenApiDocument {
     pub components: BTreeMap<String, Value>,
 }
 
-/// What this build and configuration can do.
+/// The capabilities of this build and configuration.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     pub versioning: bool,
@@ -181,7 +181,7 @@ pub struct DismissedAttention {
     pub by: String,
 }
 
-/// What the list of things that need attention is made of, beside the other routes.
+/// The sources of the list of things that need attention, beside the other routes.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Attention {
     pub dismissed: Vec<DismissedAttention>,

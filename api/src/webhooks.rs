@@ -22,7 +22,7 @@ text! {
     TestStepName("enum" = ["resolve", "check", "connect", "tls", "response"]);
 }
 
-/// How deliveries have gone.
+/// The health of the deliveries of a webhook.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct WebhookHealth {
     pub state: WebhookState,
@@ -97,7 +97,7 @@ pub struct NewWebhook {
     pub signing_secret: SigningSecret,
 }
 
-/// How long deliveries are signed with both secrets.
+/// A rotation of a secret: how long deliveries are signed with both.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateSecret {
@@ -129,7 +129,7 @@ pub struct WebhookTest {
     pub steps: Vec<TestStep>,
 }
 
-/// Which events of a period are delivered again.
+/// The selection of events of a period that are delivered again.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Redelivered {

@@ -18,7 +18,7 @@ struct Module {
     body: String,
 }
 
-/// What a module imports from another one.
+/// An import of a module from another one.
 struct Import {
     from: String,
     /// Each name in the other module, and in this one.

@@ -13,7 +13,7 @@ pub const CONFIGURATION_BYTES_MAX: usize = 64 * 1024;
 /// The methods that a rule may allow.
 pub const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 
-/// Why a bucket may not have these rules.
+/// The reason why a bucket may not have these rules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CorsError {
     /// There is no rule.
@@ -29,7 +29,7 @@ pub enum CorsError {
     },
 }
 
-/// What is wrong with a rule.
+/// An error in a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Problem {
     /// The id has more than [`ID_CHARACTERS_MAX`] characters, or one that XML cannot represent.

@@ -6,7 +6,7 @@
 /// Allows every origin.
 pub(crate) const ANY: &str = "*";
 
-/// How the origins of rules are matched.
+/// The matching of origins by rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginMatching {
     /// An origin is `*` alone, or equals that of a request.

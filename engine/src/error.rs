@@ -4,7 +4,7 @@ use cairn_model::{Timestamp, VersionName};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a request failed. A failed request has changed nothing.
+/// The error of a failed request. A failed request has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineError {
     /// The bucket does not exist.
@@ -152,7 +152,7 @@ impl From<cairn_lmdb::Error> for EngineError {
     }
 }
 
-/// Why a store did not open. The message says what to do.
+/// The error of a store that did not open. The message says what to do.
 #[derive(Debug)]
 pub enum OpenError {
     /// The folder holds no store.

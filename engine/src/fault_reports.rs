@@ -7,7 +7,7 @@ use cairn_model::VersionName;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the store was doing when it found damage.
+/// The activity of the store when it found damage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundWhile {
     /// Reading for a client. Damaged data is not served.

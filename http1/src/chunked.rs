@@ -15,7 +15,7 @@ const IGNORED_BYTES_MAX: u16 = 8 * 1024;
 const END_BYTES: u64 = 5;
 const CRLF_BYTES: u64 = 2;
 
-/// Why a body was refused. The text repeats nothing of the request.
+/// The error of a refused body. The text repeats nothing of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChunkedError(pub &'static str);
 
@@ -27,7 +27,7 @@ impl std::fmt::Display for ChunkedError {
 
 impl std::error::Error for ChunkedError {}
 
-/// What is expected next.
+/// The state of the decoder: what is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// A digit of a size, or the end of the digits if there are some.

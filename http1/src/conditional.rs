@@ -90,7 +90,7 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// How entity tags are compared (RFC 9110 section 8.8.3.2).
+/// The comparison of entity tags (RFC 9110 section 8.8.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// Weak tags match nothing.

@@ -105,7 +105,7 @@ impl ChunkedBody {
     }
 }
 
-/// Where the signature was sent.
+/// The kind of a signature, by the place where it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureKind {
     /// In the `Authorization` header.

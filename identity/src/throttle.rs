@@ -37,7 +37,7 @@ const CLIENTS_MAX: usize = 4096;
 /// Most delayed responses at once, on both planes and all executors, so that guesses cannot use up the connections.
 const DELAYED_RESPONSES_MAX: usize = 256;
 
-/// Which kind of credential was wrong.
+/// The kind of a wrong credential.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailedCredential {
     /// The root credential, whose secret a person may have chosen.

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How an open environment is compacted.
+/// The options for compacting an open environment.
 pub struct OpenCompactOptions<'o> {
     /// Bytes of space that the copy gets after its last page; see [`Environment::extend`].
     pub headroom_bytes: u64,
@@ -56,7 +56,7 @@ pub struct OpenCompactOptions<'o> {
     pub proceed: &'o dyn Fn(CopyProgress) -> bool,
 }
 
-/// What a compaction has copied.
+/// The progress of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyProgress {
     /// Bytes of keys and values.

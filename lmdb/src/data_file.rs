@@ -34,7 +34,7 @@ const KEY_BYTES_MAX: usize = 2048;
 /// The longest value that is looked at. Records of the store are far below.
 const VALUE_BYTES_MAX: usize = 64 << 20;
 
-/// What a page is.
+/// The kind of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PageKind {
     Branch,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Most copies of damaged logs in one folder.
 const COPIES_MAX: u32 = 100;
 
-/// Why a commit log is refused, and what giving it up keeps and loses.
+/// A damaged commit log: why it is refused, and what giving it up keeps and loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedLog {
     /// What is wrong with it.
@@ -36,7 +36,7 @@ pub struct DamagedLog {
     pub lost: Option<u64>,
 }
 
-/// Where a log is damaged.
+/// The damage of a log, and its place.
 struct Damage {
     checkpoint: Checkpoint,
     /// The place of the first record that cannot be applied.

@@ -53,7 +53,7 @@ pub struct Environment {
     pub(crate) compactions: AtomicU64,
 }
 
-/// What an opening has recovered with a log.
+/// The result of recovering an environment with a log when it was opened.
 pub(crate) struct Recovered {
     /// The checkpoint from which the records were applied.
     checkpoint: Checkpoint,

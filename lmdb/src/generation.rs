@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Name of the data file in the folder of an environment.
 pub(crate) const DATA_FILE: &str = "data.mdb";
 
-/// How an environment is opened.
+/// The options for opening an environment.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvironmentOptions {
     /// Size of the map in bytes of address space, not of disk. It is halved, down to 1 GiB, while the system refuses
@@ -62,7 +62,7 @@ impl Drop for OpenEnv {
     }
 }
 
-/// What the last committed transaction left, for the next checkpoint.
+/// The state after the last committed transaction, for the next checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Committed {
     pub(crate) meta: MetaFields,

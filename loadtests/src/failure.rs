@@ -46,7 +46,7 @@ pub(crate) fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) ->
     move |source| LoadError::Io { doing, source }
 }
 
-/// Why one request failed.
+/// The error of one request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// The connection could not be opened.

@@ -13,7 +13,7 @@ use crate::objects::sizes::Sizes;
 use crate::units::ByteCount;
 use crate::workload::{Digest, Operation, Order, Ratio, Workload};
 
-/// How lists are requested.
+/// The options of list requests.
 #[derive(Clone, Debug)]
 pub struct PageOptions {
     /// Keys per page.

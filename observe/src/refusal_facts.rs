@@ -34,7 +34,7 @@ impl fmt::Debug for RightsMark {
     }
 }
 
-/// Whose policies decided.
+/// The account whose policies decided.
 #[derive(Clone, Debug)]
 pub struct RefusedAccount {
     /// The id of the account.
@@ -43,7 +43,7 @@ pub struct RefusedAccount {
     pub rights: RightsMark,
 }
 
-/// What a policy would have to allow.
+/// The right that a policy would have to allow.
 #[derive(Clone, Debug)]
 pub struct RefusedRight {
     /// The action, as policies name it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cairn_net::ExchangeOutcome;
 
-/// Which listener a request arrived at.
+/// The listener at which a request arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plane {
     /// The S3 data plane.
@@ -31,7 +31,7 @@ impl Plane {
     }
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestOutcome {
     /// The response was sent completely.

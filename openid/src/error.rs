@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a sign-in failed. The texts are for the person; none contains a secret.
+/// The error of a failed sign-in. The texts are for the person; none contains a secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SignInError {
     /// The provider cannot be reached, or its answer is unusable. Holds the reason.

@@ -2,7 +2,7 @@
 
 use cairn_cors::OriginMatching;
 
-/// How much of S3 is implemented, besides what every mode has.
+/// The compatibility mode: how much of S3 is implemented, besides what every mode has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Compatibility {
     /// Operations and headers that the mode `Extended` adds answer 501.

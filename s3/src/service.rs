@@ -46,7 +46,7 @@ use std::time::Instant;
 
 mod form;
 
-/// What a service needs in addition to the engine.
+/// The options of a service, in addition to the engine.
 pub struct S3Options {
     /// Looks up the secrets of access keys. Used on this executor only.
     pub credentials: Box<dyn Credentials>,
@@ -107,7 +107,7 @@ const EXTENDED_VIRTUAL_HOSTS: &str =
 const NO_BUCKET_BEFORE_ADDRESS: &str = "A bucket cannot be named in front of an IP address: set the client to path-style \
                                         addressing, or use a name of server.base_hosts.";
 
-/// What became known of a request, for its response, its log line and the audit trail.
+/// The facts that became known about a request, for its response, its log line and the audit trail.
 #[derive(Default)]
 struct Progress {
     target: Option<Target>,
@@ -135,7 +135,7 @@ impl Progress {
     }
 }
 
-/// What an authenticated client asks for.
+/// An authenticated request.
 struct Asked<'a> {
     route: Route,
     target: &'a Target,

@@ -6,7 +6,7 @@ use cairn_tables::StoreFailure;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a request about links failed. A failed change has no effect, on disk or in memory.
+/// The error of a request about links. A failed change has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkError {
     /// The link does not exist.
@@ -63,7 +63,7 @@ impl LinkError {
     }
 }
 
-/// Why a share was not unlocked.
+/// The error of a share that was not unlocked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnlockError {
     /// The share has no password.

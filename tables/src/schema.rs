@@ -1,6 +1,6 @@
 //! Descriptions of small stores.
 
-/// What distinguishes one small store from another.
+/// The schema of a small store: what distinguishes it from others.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreSchema {
     /// The name in messages, for example `the audit trail`.

@@ -58,7 +58,7 @@ pub struct ZipWriter {
     open: Option<OpenEntry>,
 }
 
-/// What is known of an entry before its content.
+/// The facts about an entry that are known before its content.
 #[derive(Clone, Copy, Debug)]
 pub struct ZipEntry<'a> {
     /// The name, with slashes; one at the end is a folder. At most [`NAME_BYTES_MAX`] bytes.

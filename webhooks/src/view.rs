@@ -5,7 +5,7 @@ use crate::store::WebhookState;
 use cairn_engine::EventType;
 use cairn_model::Timestamp;
 
-/// What a client sets when it creates a webhook.
+/// A client's request to create a webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewWebhook {
     /// Where events are posted.
@@ -20,7 +20,7 @@ pub struct NewWebhook {
     pub enabled: bool,
 }
 
-/// What a client changes. What is `None` stays as it is.
+/// A client's change of a webhook. What is `None` stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WebhookChange {
     /// Where events are posted.
@@ -54,7 +54,7 @@ pub struct Webhook {
     pub health: WebhookHealth,
 }
 
-/// How deliveries to a webhook go.
+/// The health of deliveries to a webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookHealth {
     /// A summary.

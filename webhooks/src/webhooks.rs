@@ -46,7 +46,7 @@ pub struct WebhookOptions {
     pub age: AgeLimit,
 }
 
-/// What became of deliveries and attempts since the start, and what waits.
+/// The results of deliveries and attempts since the start, and the waiting deliveries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookMetrics {
     /// Deliveries that succeeded.

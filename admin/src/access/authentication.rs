@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::error::AdminError;
 
-/// How a caller authenticated.
+/// The authentication method of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AuthenticationKind {
     Token,

@@ -41,7 +41,7 @@ const ID_BYTES: usize = 32;
 
 type IdHash = [u8; 32];
 
-/// How long sessions last, and how their cookie is set.
+/// The lifetime of sessions, and the attributes of their cookie.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Identifies the store: the ports of one host share cookies, and other stores may be on other ports.

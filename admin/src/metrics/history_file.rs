@@ -49,7 +49,7 @@ pub(super) const BACKUPS_MAX: usize = 8;
 /// In place of a latency when there was no request.
 const NO_LATENCY: u64 = u64::MAX;
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Kept {
     pub(super) started: Timestamp,

@@ -154,7 +154,7 @@ impl<T: DeserializeOwned> Resource<T> {
     }
 }
 
-/// What a resource is found by.
+/// The id and the name of a resource.
 #[derive(Deserialize)]
 struct Named {
     id: String,

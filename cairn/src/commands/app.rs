@@ -60,7 +60,7 @@ const READ_WRITE: &str = "read-write";
 /// Longest prefix: with it, the description of the account and the resources of the policy are within their limits.
 const PREFIX_BYTES_MAX: usize = 512;
 
-/// What an application is to have.
+/// The application that the options describe.
 struct Wanted<'a> {
     name: &'a str,
     bucket: &'a str,
@@ -68,14 +68,14 @@ struct Wanted<'a> {
     rights: Template,
 }
 
-/// What the server has of it.
+/// The parts of an application that the server has already.
 struct Found {
     has_bucket: bool,
     account: Option<ServiceAccount>,
     policy: Option<Policy>,
 }
 
-/// What the application has in the end.
+/// The application as it is in the end.
 struct Ready {
     account: String,
     is_enabled: bool,

@@ -18,7 +18,7 @@ const SECRET: &str = "--secret";
 /// Words for the same thing, of which each noun has one. The first one of a group that a noun has is meant.
 const SYNONYMS: [&[&str]; 3] = [&["list", "ls"], &["show", "stat", "get"], &["delete", "rm", "remove"]];
 
-/// What a command line requests.
+/// The request of a command line: the version, help, or a command.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Requested {
     /// The version.

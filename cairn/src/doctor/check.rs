@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::terminal::plain;
 
-/// How a check ended.
+/// The verdict of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It works.

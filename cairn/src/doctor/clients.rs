@@ -54,7 +54,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) application: Option<Application<'a>>,
 }
 
-/// Who the settings are for, and what it may use.
+/// The application that settings are made for, with its rights.
 pub(crate) struct Application<'a> {
     /// Where its objects are if it has the whole bucket.
     pub(crate) name: &'a str,

@@ -121,7 +121,7 @@ impl Answer {
     }
 }
 
-/// Why there was no answer.
+/// The reason why there was no answer, and its remedy.
 #[derive(Debug)]
 pub(crate) struct NoAnswer {
     pub(crate) why: String,

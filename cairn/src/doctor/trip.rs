@@ -20,10 +20,10 @@ const PARTS: [usize; 3] = [6 * MIB, 6 * MIB, 4 * MIB];
 /// A range that spans the first two parts.
 const RANGE: (usize, usize) = (6 * MIB - 100, 6 * MIB + 100);
 
-/// What a step says: the message of a success, or a failure.
+/// The result of a step: the message of a success, or a failure.
 type Step = Result<String, Box<Failed>>;
 
-/// Where objects are made.
+/// The objects of a trip: connection, bucket, prefix and keys.
 pub(crate) struct Trip<'c> {
     pub(super) connection: &'c Connection,
     pub(super) mode: Option<Mode>,

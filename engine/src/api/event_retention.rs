@@ -13,7 +13,7 @@ use futures_channel::oneshot;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long storage events are kept.
+/// The retention of storage events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRetention {
     /// Events become at most this old.

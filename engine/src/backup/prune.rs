@@ -5,7 +5,7 @@ use crate::backup::pack::{BlobId, index_path, pack_path, read_index};
 use crate::backup::repository::BackupFolder;
 use std::collections::HashSet;
 
-/// What was removed.
+/// The removed backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Backups.

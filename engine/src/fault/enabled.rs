@@ -4,7 +4,7 @@ use super::flaw::Flaw;
 use super::{Scheduler, SimulatedDisk, StopPoint, StoreThread};
 use std::sync::Arc;
 
-/// What a simulated store runs on. Its metadata is in a real LMDB environment.
+/// The simulated parts of a store: disk and scheduler. Its metadata is in a real LMDB environment.
 #[derive(Debug)]
 pub struct Simulation {
     /// Holds the volumes.

@@ -46,7 +46,7 @@ pub enum Operation {
     Touch,
 }
 
-/// How an operation fails.
+/// The effect of a fault on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It fails with this error number.

@@ -28,7 +28,7 @@ const ADDED: [(u32, &str); 10] = [
     (11, "imports of versions with the ids, dates and entity tags of another store"),
 ];
 
-/// What a store can only hold from a format version on.
+/// A feature that a store can only have from a format version on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// Versions with the ids of another store.

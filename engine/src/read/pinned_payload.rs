@@ -19,7 +19,7 @@ use cairn_model::{VersionName, usize_of};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Why a payload is read. Decides about caching and damage reports.
+/// The purpose of a read of a payload. Decides about caching and damage reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReadMode {
     /// For a client. Uses and fills the cache; damage is counted and logged.

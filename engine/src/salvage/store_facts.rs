@@ -15,7 +15,7 @@ const STORE_ID_IN_VOLUME: usize = 12;
 /// The records of a bucket have at least 17 bytes; the first 8 are the id.
 const BUCKET_RECORD_BYTES_MIN: usize = 17;
 
-/// What is known about the store.
+/// The known facts about a store.
 pub(super) struct StoreFacts {
     /// What may be its id: that of the superblock, then those of the volumes. Sealed payloads cannot be opened without it.
     pub(super) ids_of_store: Vec<StoreId>,

@@ -38,7 +38,7 @@ pub struct SalvageLoss {
     pub reason: String,
 }
 
-/// Why a content could not be written.
+/// The error of content that could not be written.
 #[derive(Debug)]
 pub enum ContentError {
     /// It is damaged or missing.
@@ -50,7 +50,7 @@ pub enum ContentError {
 /// Writes the content of a version.
 pub type WriteContent<'c> = dyn FnMut(&mut dyn Write) -> Result<(), ContentError> + 'c;
 
-/// Where salvaged versions go.
+/// A receiver of salvaged versions.
 pub trait SalvageTarget {
     /// Takes a version. `content` writes its content, block by block; after an error, what was written must not be used.
     ///

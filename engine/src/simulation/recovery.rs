@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-/// What a power cut at one moment would leave of a store, and what must be found in it.
+/// The remains of a store after a power cut at one moment, and what must be found in them.
 pub(crate) struct CutPoint {
     pub(crate) disk: DiskSnapshot,
     /// The metadata of each slice, as of its last commit.

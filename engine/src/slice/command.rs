@@ -155,7 +155,7 @@ pub(crate) struct AbortFirstUpload {
     pub(crate) origin: Origin,
 }
 
-/// What a slice holds of a bucket.
+/// The content of a bucket in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketContents {
     Nothing,
@@ -180,7 +180,7 @@ pub(crate) struct IndexDue {
     pub(crate) entries_max: usize,
 }
 
-/// What is left to do for a due index.
+/// The progress of building or removing a due index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DueProgress {
     /// Further steps are needed.
@@ -209,7 +209,7 @@ pub(crate) struct DueVersion {
     pub(crate) key: ObjectKey,
 }
 
-/// What was done with candidates.
+/// The outcome of the examination of candidates.
 #[derive(Debug, Default)]
 pub(crate) struct ExpireOutcome {
     /// The first so many candidates were decided. The others are left for another command.

@@ -7,7 +7,7 @@ use crate::format::extent::Extent;
 use crate::limits::HELD_EXTENTS_MAX;
 use std::fmt;
 
-/// Why a hold was given up.
+/// The reason why a hold was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HoldLoss {
     /// A client needed the space.
@@ -25,7 +25,7 @@ impl fmt::Display for HoldLoss {
     }
 }
 
-/// What a hold keeps in one slice.
+/// The extents that a hold keeps in one slice.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     state: HoldState,

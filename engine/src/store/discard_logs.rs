@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is to be done with damaged commit logs.
+/// The treatment of damaged commit logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscardMode {
     /// They are only examined. No log and no data is changed.

@@ -10,7 +10,7 @@ time_id! {
     HoldId
 }
 
-/// What a client asks for when it begins a hold.
+/// A client's request to begin a hold.
 #[derive(Clone, Debug)]
 pub struct HoldRequest {
     /// The hold ends by itself after this time.
@@ -21,14 +21,14 @@ pub struct HoldRequest {
     pub principal: String,
 }
 
-/// How long a hold lasts without its client.
+/// The lease of a hold: how long it lasts without its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lease {
     pub(super) duration: Duration,
     pub(super) renewed_at: Instant,
 }
 
-/// How far a hold is.
+/// The state of a hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HoldState {
     /// There was none since the store was opened.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// What the entity tags of new objects and parts are.
+/// The kind of the entity tags of new objects and parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EtagKind {
     /// The MD5 of the bytes, as on Amazon S3.
@@ -31,7 +31,7 @@ impl EtagKind {
     }
 }
 
-/// What makes changes of objects durable.
+/// The mechanism that makes changes of objects durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CommitMode {
     /// A commit log: one write and one flush for each batch.

@@ -5,7 +5,7 @@ use crate::store::activity::Activities;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What one or several background readers remember between their reads. Clones share it.
+/// The pace of one or several background readers: what they remember between their reads. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     activities: Arc<Activities>,

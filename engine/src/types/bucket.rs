@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Whether a bucket keeps versions (AWS: "Using versioning in S3 buckets").
+/// The versioning state of a bucket (AWS: "Using versioning in S3 buckets").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Versioning {
     /// The bucket never kept versions.
@@ -109,7 +109,7 @@ pub struct Bucket {
     quota_total: QuotaTotal,
 }
 
-/// What a bucket holds. Exact as of the last commit of each slice.
+/// The usage of a bucket. Exact as of the last commit of each slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Number of current objects.
@@ -220,7 +220,7 @@ impl QuotaUsage {
     }
 }
 
-/// What counts against the quota.
+/// The total that counts against the quota.
 ///
 /// The total includes the current objects as of the last commits, and everything that changes in progress will add. What
 /// a change removes still counts until the removal is durable. So no order of commits on several slices exceeds a limit.
@@ -233,7 +233,7 @@ struct QuotaTotal {
     bytes: AtomicU64,
 }
 
-/// Whether a bucket accepts changes.
+/// The state of a bucket: whether it accepts changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketState {
     /// The bucket accepts changes.

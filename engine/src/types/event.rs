@@ -81,7 +81,7 @@ impl fmt::Display for EventId {
     }
 }
 
-/// What an event is about (specification: "Event types").
+/// The type of an event (specification: "Event types").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum EventType {
     /// A bucket was created.
@@ -190,7 +190,7 @@ impl FromIterator<EventType> for EventTypes {
     }
 }
 
-/// Why a change was made, as far as its event depends on it.
+/// The cause of a change, as far as its event depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cause {
     /// A client asked for exactly this change.
@@ -202,7 +202,7 @@ pub enum Cause {
     Copy,
 }
 
-/// Who asked for a change, and why. Its event contains this.
+/// The origin of a change: who asked for it, and its cause. Its event contains this.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Origin {
     /// The account, token or rule that asked for it. Empty if it is unknown.

@@ -3,7 +3,7 @@
 use crate::types::object::ChecksumAlgorithm;
 use cairn_model::{Etag, ImportedId, Timestamp, VersionName};
 
-/// What makes an imported version the one that it was at its source.
+/// The identity of an imported version at its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportedIdentity {
     /// Its id; `None` for the null version of its key.

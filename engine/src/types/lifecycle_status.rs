@@ -3,7 +3,7 @@
 use crate::types::lifecycle::{RuleId, VersionRole};
 use cairn_model::{Timestamp, VersionName};
 
-/// What a rule has done since it was created.
+/// The counts of a rule since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCounts {
     /// Versions and uploads that were due, and examined.
@@ -127,7 +127,7 @@ impl LifecycleStatus {
     }
 }
 
-/// What a rule would do to a version.
+/// The planned action of a rule on a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlannedAction {
     /// Hide the current object with a delete marker.
@@ -157,7 +157,7 @@ pub struct PlannedRemoval {
     pub role: VersionRole,
 }
 
-/// What a rule would do now.
+/// A preview of a rule: what it would do now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifecyclePreview {
     /// Whether all versions and uploads were examined.
@@ -184,7 +184,7 @@ pub struct LifecyclePreview {
     pub sample: Vec<PlannedRemoval>,
 }
 
-/// What the lifecycle worker saves.
+/// The saved state of the lifecycle worker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SavedLifecycle {
     /// The clock was trusted at this time.

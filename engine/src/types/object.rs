@@ -72,7 +72,7 @@ impl ChecksumAlgorithm {
     }
 }
 
-/// What a checksum is of (AWS: "Checking object integrity", checksum types).
+/// The kind of a checksum (AWS: "Checking object integrity", checksum types).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChecksumKind {
     /// The object's bytes.

@@ -60,7 +60,7 @@ pub struct ObjectLock {
     pub legal_hold: Option<bool>,
 }
 
-/// How long a bucket's default retention lasts.
+/// The period of a bucket's default retention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RetentionPeriod {
     /// Days.

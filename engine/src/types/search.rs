@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What the keys of found objects are like.
+/// The filter for the keys of found objects.
 #[derive(Clone, Debug)]
 pub enum KeyFilter {
     /// They contain this text.
@@ -25,7 +25,7 @@ impl KeyFilter {
     }
 }
 
-/// How much one call may examine.
+/// The bounds of one call: how much it may examine.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchBounds {
     /// Most keys.
@@ -78,7 +78,7 @@ pub struct FoundObjects {
     pub next: Option<ListPosition>,
 }
 
-/// What the objects of a folder take up.
+/// The size of a folder: the number of its objects, and their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// The beginning of their keys, with the slash at its end.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why policies that are named give no rights.
+/// The reason why named policies give no rights.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnusablePolicies {
     /// No policy has this name.

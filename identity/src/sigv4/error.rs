@@ -7,7 +7,7 @@ use super::limits::{ALGORITHM, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW
 use crate::throttle::FailedCredential;
 use std::fmt;
 
-/// Why a request did not authenticate.
+/// The error of a request that did not authenticate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
     /// No `Authorization` header and no signature in the query.
@@ -156,7 +156,7 @@ impl UnsupportedSigning {
     }
 }
 
-/// What is wrong with an `Authorization` header or with the parameters of a presigned URL.
+/// The error in an `Authorization` header or in the parameters of a presigned URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MalformedReason {
     /// The algorithm is unknown.

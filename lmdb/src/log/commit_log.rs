@@ -40,7 +40,7 @@ impl LogOptions {
     }
 }
 
-/// What a commit log has done since it was opened.
+/// The counts of a commit log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStatus {
     /// Bytes of records since the last checkpoint. A start after a crash applies about as much.
@@ -131,7 +131,7 @@ pub(crate) struct Appended {
     before: (u64, Position, Option<Totals>),
 }
 
-/// What the checkpointer does next.
+/// The next step of the checkpointer.
 pub(crate) enum Step {
     WriteBack,
     Checkpoint,

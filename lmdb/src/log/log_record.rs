@@ -53,7 +53,7 @@ pub(crate) struct LoggedChanges {
     named: [u64; 4],
 }
 
-/// What one record changes.
+/// A change that one record makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoggedChange<'r> {
     /// Later changes call this table by its number.

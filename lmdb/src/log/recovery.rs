@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What a data file says about its log.
+/// The state of the log according to a data file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Restored {
     /// The checkpoint, if the log counts.
@@ -126,7 +126,7 @@ pub(crate) fn restore_roots(file: &File, meta: &MetaFields) -> io::Result<()> {
     file.sync_data()
 }
 
-/// What was applied again.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replayed {
     /// The place after the last record.

@@ -343,7 +343,7 @@ fn give_stored(
     }
 }
 
-/// Where the trees begin.
+/// The roots of the trees.
 #[derive(Default)]
 struct Roots {
     page_bytes: usize,

@@ -27,7 +27,7 @@ pub(crate) struct Body<'a> {
     pub(crate) length: u64,
 }
 
-/// How a response body is consumed.
+/// The use of a response body.
 #[derive(Debug)]
 pub(crate) enum Sink<'a> {
     /// Read and discarded.

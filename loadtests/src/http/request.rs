@@ -11,7 +11,7 @@ use crate::http::signature::{
 };
 use crate::objects::key_space::KeySpace;
 
-/// How requests are authenticated.
+/// The authentication of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auth {
     /// `Authorization` header, computed for each request.
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Secret {
 /// Validity of a presigned URL: longer than any run. AWS's maximum is a week.
 const PRESIGNED_SECONDS: u32 = 86_400;
 
-/// Where requests go, and how they are signed.
+/// The target of requests: host and bucket, with the credentials that sign them.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The `Host` header: host and port as in the endpoint.

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// Maximum length of a head.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// How the body ends.
+/// The framing of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
     /// After this many bytes.

@@ -9,7 +9,7 @@ use crate::random::{Random, mix};
 use crate::units::index;
 use crate::workload::{Operation, Order, Ratio, Workload};
 
-/// Whether a key exists, as far as its connection knows.
+/// The presence of a key, as far as its connection knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Presence {
     Unknown,

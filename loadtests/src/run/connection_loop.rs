@@ -39,7 +39,7 @@ struct Waiting {
     sent: Instant,
 }
 
-/// How [`ConnectionLoop::begin`] ended.
+/// The result of [`ConnectionLoop::begin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begun {
     /// A request was sent.

@@ -26,7 +26,7 @@ const HEAD_BUFFERS_MAX: usize = 16;
 /// alike (2^64 divided by the golden ratio).
 const REQUEST_ID_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What the connections of one port share on one executor.
+/// The shared state of one port's connections on one executor.
 pub(crate) struct PortContext<S> {
     pub(crate) service: Rc<S>,
     pub(crate) limits: Limits,

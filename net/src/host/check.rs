@@ -32,7 +32,7 @@ Run the container with Cairn's profile, which is Docker's default profile plus t
   Kubernetes:     seccompProfile: {type: Localhost, localhostProfile: cairn.json}, the file in /var/lib/kubelet/seccomp/
   systemd:        SystemCallFilter=io_uring_setup io_uring_enter io_uring_register";
 
-/// Why the executors cannot start. `Display` names the cause and the remedy.
+/// The error of executors that cannot start. `Display` names the cause and the remedy.
 #[derive(Debug)]
 pub enum StartError {
     /// The kernel is older than 5.15.

@@ -57,7 +57,7 @@ pub struct Request {
     pub id: String,
 }
 
-/// Why a request is answered without calling the service, or instead of its response.
+/// The reason why a request is answered without calling the service, or instead of its response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rejection {
     /// The head is invalid; [`HeadError::status`] gives the status.
@@ -92,7 +92,7 @@ pub struct Exchange<'a> {
     pub outcome: ExchangeOutcome,
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExchangeOutcome {
     /// The whole response was handed to the socket.

@@ -17,7 +17,7 @@ use cairn_model::u64_of;
 
 use crate::limits::{EVICTION_CANDIDATES_MAX, EVICTION_CANDIDATES_USED_MAX};
 
-/// What a connection waits for.
+/// The kind of a connection's wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitKind {
     /// The first byte of a request.
@@ -28,7 +28,7 @@ pub(crate) enum WaitKind {
     None,
 }
 
-/// Why a wait must end.
+/// The reason why a wait must end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitEnd {
     /// It need not end.

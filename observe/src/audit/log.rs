@@ -41,7 +41,7 @@ pub struct AuditOptions {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Which requests for objects and lists are recorded although they are neither refused nor administrative.
+/// The data events to record: requests for objects and lists that are neither refused nor administrative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum DataEvents {
     /// None.

@@ -17,7 +17,7 @@ pub(crate) struct Logging {
     pub(crate) paths: bool,
 }
 
-/// Which requests have a line in the log.
+/// The requests that have a line in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RequestLog {
     /// All.

@@ -46,7 +46,7 @@ pub struct LogOptions {
     pub paths: bool,
 }
 
-/// Why logging did not start.
+/// The error of logging that did not start.
 #[derive(Debug)]
 pub enum LogStartError {
     /// It was started before. A process has one log.

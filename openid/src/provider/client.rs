@@ -15,7 +15,7 @@ const USER_AGENT: &str = concat!("Cairn/", env!("CARGO_PKG_VERSION"));
 /// Connections are kept for the requests of one sign-in.
 const CONNECTIONS_IDLE_MAX: usize = 2;
 
-/// Whether requests to a provider need TLS.
+/// The transport of requests to a provider: with TLS, or to the loopback interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Transport {
     /// All of them.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::client::{Client, Transport};
 
-/// What a provider says about itself, as far as a sign-in needs it.
+/// The metadata of a provider, as far as a sign-in needs it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     issuer: String,

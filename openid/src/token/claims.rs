@@ -11,7 +11,7 @@ use crate::limits::{CLOCK_SKEW_SECONDS, SUBJECT_BYTES_MAX};
 /// The claims of a person.
 pub(crate) type Claims = Map<String, Value>;
 
-/// What an ID token must contain.
+/// The required claims of an ID token.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected<'e> {
     pub(crate) issuer: &'e str,

@@ -11,7 +11,7 @@ use crate::limits::KEYS_MAX;
 /// The keys that may sign ID tokens.
 pub(crate) struct KeySet(Vec<Jwk>);
 
-/// What the head of a token says about its key.
+/// The key that the head of a token names.
 #[derive(Debug)]
 pub(crate) struct WantedKey {
     pub(crate) id: Option<String>,

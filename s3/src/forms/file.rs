@@ -16,7 +16,7 @@ use cairn_transfer::BodyReader;
 /// Bytes to read where the reader's buffer has no room behind the bytes that were held back, and after the file.
 const SMALL_READ_BYTES: usize = 512;
 
-/// What is known of the file's size before the file arrives.
+/// The bounds of the file's size, known before the file arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SizeBounds {
     /// The file has at least as many bytes, or the form is refused.

@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// Most attempts to open the same version of a source twice.
 const OPENINGS_MAX: usize = 3;
 
-/// Where the copy's headers come from.
+/// The source of a copy's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MetadataDirective {
     Copy,

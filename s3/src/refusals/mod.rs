@@ -29,7 +29,7 @@ const EXTENDED_IMPLEMENTS: &str =
 /// Longest user agent that is copied, in bytes. The record is cut again.
 const USER_AGENT_BYTES_MAX: usize = 256;
 
-/// What is known of a refused request.
+/// A refused request, with what is known of it.
 pub(crate) struct Refusal<'a> {
     pub(crate) request: &'a Request,
     pub(crate) target: Option<&'a Target>,

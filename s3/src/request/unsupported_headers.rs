@@ -14,7 +14,7 @@ use cairn_engine::ChecksumAlgorithm;
 use cairn_http1::BodyFraming;
 use cairn_transfer::checksum;
 
-/// Which values of a header are refused.
+/// The refused values of a header.
 #[derive(Clone, Copy)]
 enum Refuses {
     /// All, including the empty value.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Why a certificate is not valid at a point in time.
+/// The reason why a certificate is not valid at a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ValidityFault {
     Expired,

@@ -15,7 +15,7 @@ mod store;
 use crate::config::{Environment, Settings};
 use crate::load::{LoadError, ServeOptions, Sources};
 
-/// How a check ended.
+/// The verdict of a check.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// As it should be.

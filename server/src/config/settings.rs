@@ -228,7 +228,7 @@ pub struct WebhookSettings {
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What section `s3` says.
+/// The section `s3` of the configuration.
 struct S3Settings {
     compatibility: Compatibility,
     accepts_signature_v2: bool,

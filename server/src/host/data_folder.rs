@@ -29,7 +29,7 @@ pub(crate) struct FileSystem {
     pub(crate) loss: Option<Loss>,
 }
 
-/// When data on a file system is lost.
+/// A loss of data on a file system, with its remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     /// A sentence without its full stop.

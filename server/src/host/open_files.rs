@@ -25,7 +25,7 @@ pub(crate) struct Connections {
     pub(crate) console: usize,
 }
 
-/// What needs descriptors all the time.
+/// The permanent users of file descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Users {
     pub(crate) executors: usize,

@@ -23,7 +23,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 /// Signals closer together than this belong to one request to end the process.
 const SAME_REQUEST: Duration = Duration::from_millis(100);
 
-/// What a SIGTERM or SIGINT asks for.
+/// The request that a SIGTERM or SIGINT makes.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Drain,

@@ -40,7 +40,7 @@ struct Tables {
     shares: Table<LinkId, ShareFailures>,
 }
 
-/// What a table keeps of an entry.
+/// The failures that a table keeps of an entry.
 trait Failures: Default {
     /// Removes what is too old.
     fn prune(&mut self, now: Instant);

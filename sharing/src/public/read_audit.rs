@@ -9,7 +9,7 @@ use cairn_tables::StoreFailure;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a record of a read needs. Kept as long as the response may still fail.
+/// The parts of a read's audit record. Kept as long as the response may still fail.
 pub(super) struct ReadAudit {
     log: Arc<AuditLog>,
     operation: &'static str,

@@ -6,7 +6,7 @@ use crate::denied::DeniedReason;
 use cairn_http1::{ResponseHead, StatusCode};
 use std::borrow::Cow;
 
-/// Why a request is refused.
+/// A refusal of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,

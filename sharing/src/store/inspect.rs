@@ -24,7 +24,7 @@ pub struct LinkFinding {
     pub detail: String,
 }
 
-/// What was examined and found so far.
+/// The report of an examination so far.
 struct Report<'w> {
     is_wanted: &'w dyn Fn() -> bool,
     records: u64,

@@ -8,7 +8,7 @@ use crate::types::author::Author;
 use crate::types::id::{ID_BYTES, LinkId};
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
 
-/// Which links a page contains. The newest come first.
+/// A query for a page of links. The newest come first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkQuery {
     /// Only links of the bucket with this number.

@@ -49,7 +49,7 @@ pub(super) const fn kind_byte(kind: LinkKind) -> u8 {
     }
 }
 
-/// What a record has besides the link itself.
+/// The token of a stored record: what it has besides the link itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StoredToken {
     pub(super) hash: TokenHash,

@@ -53,7 +53,7 @@ impl LinkObject {
     }
 }
 
-/// How a browser treats the content.
+/// The disposition of content: whether a browser shows or saves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disposition {
     /// It is shown, if its type allows that; other types are downloaded.
@@ -79,7 +79,7 @@ impl Disposition {
     }
 }
 
-/// Whether a link can be used.
+/// The status of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkStatus {
     /// It can be used.
@@ -114,7 +114,7 @@ impl LinkStatus {
     }
 }
 
-/// What every link has.
+/// The common fields of every link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     /// The id.
@@ -150,7 +150,7 @@ impl Link {
     }
 }
 
-/// What a caller chooses for every new link.
+/// The values that a caller chooses for every new link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewLink {
     /// The object, which exists.

@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct WebOrigin(Box<str>);
 
-/// Why a text is not an origin. Holds the violated rule, as part of a sentence.
+/// The error of a text that is no origin. Holds the violated rule, as part of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InvalidOrigin(pub &'static str);
 

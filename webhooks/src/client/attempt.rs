@@ -28,7 +28,7 @@ pub struct Delivery<'a> {
     pub secrets: SigningSecrets<'a>,
 }
 
-/// What came of an attempt. The answer's headers and body are not kept.
+/// The result of an attempt. The answer's headers and body are not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The status that the receiver answered with, if it answered.
@@ -49,7 +49,7 @@ impl Attempt {
     }
 }
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// At what it failed.

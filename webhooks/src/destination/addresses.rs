@@ -6,7 +6,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is, if it is not a public one.
+/// The kind of an address, if it is not a public one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
     /// 127.0.0.0/8 and `::1`.
@@ -116,7 +116,7 @@ const BLOCKS_V6: [(Ipv6Addr, u32, AddressKind); 12] = [
     (Ipv6Addr::new(0x3ffe, 0, 0, 0, 0, 0, 0, 0), 16, AddressKind::Reserved),
 ];
 
-/// Why an address was refused.
+/// A refused address, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedAddress {
     /// The address.

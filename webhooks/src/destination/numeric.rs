@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// What a host is when its last label is a number.
+/// The meaning of a host whose last label is a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Numeric {
     /// It does not end in a number: a name.

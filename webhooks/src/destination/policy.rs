@@ -17,7 +17,7 @@ pub struct TargetPolicy {
     pub own_listeners: Vec<SocketAddr>,
 }
 
-/// Why a target was refused.
+/// The reason why a target was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetRefused {
     /// `http`, although `webhooks.allow_http` is off.
@@ -28,7 +28,7 @@ pub enum TargetRefused {
     OwnListener(SocketAddr),
 }
 
-/// Why a webhook cannot be created with a URL.
+/// The reason why a webhook cannot be created with a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidTarget {
     /// The URL is not one of a target.

@@ -39,7 +39,7 @@ pub(crate) enum Host {
     Address(IpAddr),
 }
 
-/// What is wrong with a URL.
+/// An error in a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// More than 2048 bytes.

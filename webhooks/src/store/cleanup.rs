@@ -44,7 +44,7 @@ pub(super) fn step(shared: &Shared, now: Timestamp, retention: Retention) -> Res
     }
 }
 
-/// Whether log entries may have become too old since the last look.
+/// The retention state of the log: whether entries may have become too old since the last look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Retention {
     /// It is time to look.

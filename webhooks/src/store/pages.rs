@@ -204,7 +204,7 @@ fn is_selected(query: &DeliveryQuery, found: &DeliveryEntry) -> bool {
     query.status.is_none_or(|status| status == found.status) && (found.event_lost || !query.lost)
 }
 
-/// What a record of the log is.
+/// The kind of a log record.
 #[derive(Clone, Copy)]
 enum Kind {
     Waiting,

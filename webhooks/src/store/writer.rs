@@ -91,7 +91,7 @@ impl Writer {
     }
 }
 
-/// What the thread does.
+/// The loop of the thread.
 struct Loop<'w> {
     shared: &'w Shared,
     queue: &'w Queue,

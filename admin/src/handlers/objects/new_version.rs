@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-/// Where the new version of a copy or a restore goes.
+/// The destination of a copy or a restore: the new version's bucket, key and condition.
 pub(crate) struct Destination {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,

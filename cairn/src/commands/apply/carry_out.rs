@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::quantity::counted;
 use crate::terminal::plain;
 
-/// What was done.
+/// The changes that were carried out.
 #[derive(Default)]
 pub(super) struct Done {
     /// How many changes were made completely.

@@ -11,7 +11,7 @@ use crate::terminal::plain;
 /// The member that is shown with a unit.
 pub(super) const QUOTA_BYTES: &str = "quota.bytes";
 
-/// What happens to a thing.
+/// The action on a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     Create,

@@ -19,7 +19,7 @@ use crate::terminal::plain;
 /// Problems that are shown. A file of another kind could have one for every line.
 const PROBLEMS_MAX: usize = 50;
 
-/// What a file contains.
+/// The content of a file.
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) buckets: Vec<Spanned<BucketTable>>,

@@ -11,7 +11,7 @@ use ring::digest;
 
 use super::listing::Version;
 
-/// How content was compared with what the store declares of it.
+/// The proof of content: the declared value that it was compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     /// The entity tag is made of its MD5.

@@ -21,13 +21,13 @@ use crate::terminal::plain;
 /// Failures that are shown. The others are in the file that lists them.
 const SHOWN_MAX: u64 = 20;
 
-/// Where an export goes.
+/// The target of an export.
 pub(super) enum Target<'a> {
     Folder(Folder),
     Store(Store<'a>),
 }
 
-/// What an export has done.
+/// The totals of an export.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) exported: u64,

@@ -431,7 +431,7 @@ fn expected_tag(listed: &Listed, earlier: &[Line]) -> String {
     other.unwrap_or(&listed.etag).to_ascii_lowercase()
 }
 
-/// What the target has stored.
+/// The version that the target has stored.
 struct Stored {
     digests: Digests,
     etag: String,

@@ -45,14 +45,14 @@ The command can be repeated: what is here already is left as it is.")]
     }
 }
 
-/// What the accounts of an export would be here, for the plan of a move.
+/// The accounts that an export would become here, for the plan of a move.
 pub(super) struct PlannedAccounts {
     pub(super) losses: Vec<Loss>,
     /// What policies would allow beside what the source allows.
     pub(super) wider: Vec<Wider>,
 }
 
-/// What a policy would allow beside what the source allows.
+/// The rights of a policy that exceed those at the source.
 #[derive(Serialize)]
 pub(super) struct Wider {
     policy: String,
@@ -81,7 +81,7 @@ pub(super) fn planned(zip: &str, root: Option<&str>) -> Result<PlannedAccounts, 
     Ok(PlannedAccounts { losses, wider: wider.collect() })
 }
 
-/// What became of an account or a policy. In a dry run: what would become of it.
+/// The outcome of an account or a policy. In a dry run: the expected outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fate {

@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 6;
 
 const OVERWRITTEN: &str = "it was overwritten at the source while it was copied: run the import again";
 
-/// Why a version was not copied.
+/// The error of a version that was not copied, or of the whole command.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// The others can be copied.
@@ -58,7 +58,7 @@ impl From<Refused> for Problem {
     }
 }
 
-/// What became of a version.
+/// The result of copying a version.
 pub(super) struct Copied {
     pub(super) outcome: String,
     pub(super) record: Record,
@@ -68,7 +68,7 @@ pub(super) struct Copied {
     pub(super) lacks_checksum: bool,
 }
 
-/// What is sent with the content of a version in one piece.
+/// A request that sends the content of a version in one piece, with its settings.
 pub(super) struct VersionRequest {
     settings: Settings,
     pub(super) headers: Vec<(String, String)>,
@@ -77,7 +77,7 @@ pub(super) struct VersionRequest {
     lacks_checksum: bool,
 }
 
-/// What copies versions of a bucket.
+/// A copier of a bucket's versions.
 pub(super) struct Copier<'a> {
     pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,

@@ -26,7 +26,7 @@ pub(super) struct Group {
     pub(super) entries: Vec<Entry>,
 }
 
-/// When tags and locks are listed, by sources that can. They make the lists of MinIO three times as expensive.
+/// The condition on which sources that can list tags and locks do so. They make the lists of MinIO three times as expensive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settings {
     /// In all pages.
@@ -38,7 +38,7 @@ pub(super) enum Settings {
     Never,
 }
 
-/// What a source tells in its lists.
+/// The detail of a source's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Versions, with their tags and locks.

@@ -77,7 +77,7 @@ pub(super) struct Mapping {
     policy: String,
 }
 
-/// What restricts a service account beyond the rights of its parent.
+/// The session policy of a service account, which restricts the rights of its parent.
 pub(super) enum Session<'s> {
     /// Nothing.
     Inherited,

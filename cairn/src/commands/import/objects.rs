@@ -189,14 +189,14 @@ impl Objects {
     }
 }
 
-/// What a round did.
+/// The result of a round.
 #[derive(Default)]
 struct Round {
     buckets: Vec<(String, Tally)>,
     total: Tally,
 }
 
-/// What the progress display knows.
+/// The values of the progress display.
 #[derive(Default)]
 struct Shown {
     /// Versions of the buckets that are done.

@@ -48,7 +48,7 @@ command! {
     }
 }
 
-/// What a bucket at the source has.
+/// The content of a bucket at the source.
 #[derive(Default, Serialize)]
 struct Contents {
     bucket: String,

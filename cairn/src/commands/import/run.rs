@@ -31,7 +31,7 @@ const KEYS_WAITING_MAX: usize = 256;
 /// How often a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// What all buckets of a run share.
+/// The state that all buckets of a run share.
 pub(super) struct Run<'a> {
     pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,
@@ -104,7 +104,7 @@ impl Batch {
     }
 }
 
-/// Why the run ends early, if it does.
+/// The failure that ends the run early, if there is one.
 #[derive(Default)]
 struct End(Mutex<Option<Failure>>);
 

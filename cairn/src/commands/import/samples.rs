@@ -36,7 +36,7 @@ struct Sample {
     entry: Entry,
 }
 
-/// What was read of samples.
+/// The measurement of samples.
 #[derive(Default)]
 struct Measured {
     objects: AtomicU64,

@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 8;
 /// The role that may import.
 const IMPORTING_ROLE: &str = "system_admin";
 
-/// Why a version was not imported.
+/// The error of a version that was not imported, or of the whole command.
 #[derive(Debug)]
 pub(super) enum Refused {
     /// The server refuses this version. Others may be accepted.

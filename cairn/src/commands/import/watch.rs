@@ -15,7 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a wait looks whether the pause is over, or the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Whether the run is paused.
+/// The pause state of the run.
 #[derive(Default)]
 pub(super) struct Watch {
     is_paused: AtomicBool,

@@ -10,7 +10,7 @@ use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 
-/// Where objects come from and go to.
+/// A relocation of objects: source and destination.
 pub(super) struct Relocation<'r> {
     client: &'r Client,
     source: &'r Place,

@@ -9,7 +9,7 @@ choice! {
     Template = "read-only" | "read-write" | "create-only"
 }
 
-/// What a template is about.
+/// The scope of a template: a bucket, or a prefix in it.
 pub(crate) struct Scope<'a> {
     /// The name of a bucket, or the beginning of names with `*` after it.
     pub(crate) bucket: &'a str,

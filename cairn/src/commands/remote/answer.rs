@@ -25,7 +25,7 @@ const CONTENT_HEADERS: [&str; 6] = [
     "expires",
 ];
 
-/// Why a request to the source has no useful answer.
+/// The error of a request to the source without a useful answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// The source does not answer, even after several attempts.

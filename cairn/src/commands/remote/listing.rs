@@ -48,7 +48,7 @@ fn is_md5(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Where a page begins: parameters of the request.
+/// The position of a page in a list: parameters of the request.
 pub(crate) type Place = Vec<(&'static str, String)>;
 
 /// A page of a list.

@@ -13,7 +13,7 @@ pub(crate) struct Lock {
     pub(crate) legal_hold: bool,
 }
 
-/// What can be changed on a version.
+/// The changeable settings of a version.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Sorted.

@@ -26,7 +26,7 @@ use crate::slice::tables::SEQUENCE_KEY;
 use crate::types::bucket::Usage;
 use cairn_lmdb::{Entry, ReadTxn, Record, Table};
 
-/// What a repair needs from an inspection.
+/// The parts of an inspection that a repair needs.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// Number of the last transaction in the snapshot.
@@ -47,7 +47,7 @@ pub(super) struct UnknownBucketRecord {
     pub(super) bucket: u64,
 }
 
-/// Why a segment ended.
+/// The result of reading a segment: whether records follow.
 pub(super) enum Segment {
     /// There are more records.
     More,

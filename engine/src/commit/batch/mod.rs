@@ -42,7 +42,7 @@ use crate::types::bucket::Usage;
 use cairn_lmdb::WriteTxn;
 use cairn_model::Clock;
 
-/// Why a command was not applied.
+/// The error of a command that was not applied.
 enum Failure {
     /// Only this command is refused. The transaction is unchanged.
     Refused(EngineError),

@@ -22,7 +22,7 @@ const CUT_FOLDER: &str = "CAIRN_TEST_LOG_CUT";
 /// Where the copies of the checkpoint are in a data file.
 const SLOTS: [std::ops::Range<usize>; 2] = [2048..2560, 6144..6656];
 
-/// What a power cut leaves, and what it may contain.
+/// The result of a power cut, and what it may contain.
 struct Cut {
     folder: PathBuf,
     moment: Moment,

@@ -20,7 +20,7 @@ const SIZES: [usize; 6] = [64, 700, 5_000, 20_000, 70_000, 400_000];
 /// Maximum length that a GET reads.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How a version is written.
+/// The way in which a version is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     Put,

@@ -23,7 +23,7 @@ pub struct CertificateAndKey {
     validity: Option<Range<i64>>,
 }
 
-/// Why a certificate and a key cannot be used together. No message contains any part of the key.
+/// The error of a certificate and a key that cannot be used together. No message contains any part of the key.
 #[derive(Debug)]
 pub enum CertificateAndKeyError {
     /// The certificate file is not PEM or contains no certificate.

@@ -31,7 +31,7 @@ const SEPARATE_READ_BYTES_MIN: u64 = 32 * 1024;
 /// Bytes to read at a time if chunks are smaller.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// What is expected next.
+/// The state of the decoder: what is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// The rest of the line in front of a chunk.

@@ -22,7 +22,7 @@ const IMAGE_BYTES_MAX: u64 = 32 << 20;
 /// Largest text that a page shows, in bytes. Browsers become slow with larger ones.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
-/// What a page with a file says.
+/// The content of a page with a file.
 pub(crate) struct FileView {
     /// The file name.
     pub(crate) name: String,
@@ -164,7 +164,7 @@ impl FileView {
     }
 }
 
-/// What went wrong with a password.
+/// The problem with a password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PasswordProblem {
     /// It is wrong.

@@ -3,7 +3,7 @@
 /// What the paths of shares begin with.
 const PREFIX: &str = "/s/";
 
-/// What a path names.
+/// The page that a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SharePage {
     /// `/s/{token}`: the share itself, as JSON or as a page.

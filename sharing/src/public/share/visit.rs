@@ -29,7 +29,7 @@ pub(crate) struct Visit<'r> {
     pub(crate) share: &'r Share,
 }
 
-/// Whether a visitor may see a share's object.
+/// The access of a visitor to a share's object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// The share has no password.

@@ -6,7 +6,7 @@ use cairn_http1::{decode, encode_path};
 
 use crate::commands::remote::{Entry, fingerprint};
 
-/// What became of a version.
+/// The state of a version in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// It is here.

@@ -23,7 +23,7 @@ impl FromStr for Address {
     }
 }
 
-/// What became of a proposal. In a dry run: what would become of it.
+/// The outcome of a proposal. In a dry run: the expected outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fate {

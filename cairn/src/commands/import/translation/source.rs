@@ -21,7 +21,7 @@ const LIST_MAX: usize = 2000;
 /// Longest part of a value that a message quotes, in characters.
 const QUOTED_CHARACTERS_MAX: usize = 100;
 
-/// Whether a statement allows or denies.
+/// The effect of a statement: it allows or denies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     Allow,
@@ -46,7 +46,7 @@ pub(crate) struct Document {
     pub(super) statements: Vec<Statement>,
 }
 
-/// What a request does: an action on a bucket, or on a key in it.
+/// A request: an action on a bucket, or on a key in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) action: &'a str,
@@ -55,7 +55,7 @@ pub(super) struct Asked<'a> {
     pub(super) client: IpAddr,
 }
 
-/// Why a document cannot be translated.
+/// The reason why a document cannot be translated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     pub(crate) reason: String,

@@ -126,7 +126,7 @@ fn translate_statement(statement: &Statement, actions: &[Action]) -> Result<Vec<
     Ok(resources.chunks(STATEMENT_RESOURCES_MAX).map(draft).collect())
 }
 
-/// What a resource here is about.
+/// The scope of a resource: the bucket, its objects, or both.
 enum Scope {
     Bucket,
     Objects,

@@ -27,7 +27,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// How often content is read that breaks off.
 const ATTEMPTS: u32 = 4;
 
-/// How much content is read, in hundredths of a percent.
+/// The share of content that is read, in hundredths of a percent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading(pub(crate) u32);
 
@@ -56,7 +56,7 @@ pub(crate) struct Counts {
     pub(crate) differences: AtomicU64,
 }
 
-/// What compares a bucket.
+/// A comparison of a bucket with its source.
 pub(crate) struct Comparison<'a> {
     pub(crate) copier: Copier<'a>,
     pub(crate) source: &'a Remote,
