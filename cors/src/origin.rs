@@ -71,7 +71,7 @@ impl<'a> RequestOrigin<'a> {
         Self { text, parsed: Origin::parse(text) }
     }
 
-    /// Whether `allowed` names the same origin, or is a pattern that matches it.
+    /// Returns whether `allowed` names the same origin, or is a pattern that matches it.
     pub(crate) fn is(&self, allowed: &str, matching: OriginMatching) -> bool {
         if let (OriginMatching::Patterns, Some((start, end))) = (matching, allowed.split_once('*')) {
             return self.lies_between(start, end);

@@ -136,7 +136,7 @@ impl Rules {
     }
 }
 
-/// Whether any pattern of the rule matches the header, ignoring case.
+/// Returns whether any pattern of the rule matches the header, ignoring case.
 fn allows_header(rule: &Rule, name: &str) -> bool {
     rule.allowed_headers.iter().any(|pattern| match pattern.split_once('*') {
         None => pattern.eq_ignore_ascii_case(name),

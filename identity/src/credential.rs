@@ -51,7 +51,7 @@ impl Principal {
     /// The name of anybody there.
     pub const ANONYMOUS_NAME: &str = "anonymous";
 
-    /// Whether the principal may do this in a request of the client at this address.
+    /// Returns whether the principal may do this in a request of the client at this address.
     #[must_use]
     pub fn decide(&self, action: Action, resource: Resource<'_>, client: IpAddr) -> Decision {
         match self {
@@ -61,7 +61,7 @@ impl Principal {
         }
     }
 
-    /// Whether a bucket is shown to the principal in the list of buckets: some statement allows it something there.
+    /// Returns whether a bucket is shown to the principal in the list of buckets: some statement allows it something there.
     #[must_use]
     pub fn sees_bucket(&self, bucket: &str, client: IpAddr) -> bool {
         match self {

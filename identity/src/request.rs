@@ -49,7 +49,7 @@ pub struct SignedFormVersion2<'a> {
 }
 
 impl SignedFormVersion2<'_> {
-    /// Whether the form has any of the fields.
+    /// Returns whether the form has any of the fields.
     #[must_use]
     pub const fn is_present(&self) -> bool {
         self.access_key.is_some() || self.signature.is_some()
@@ -92,13 +92,13 @@ impl ChunkedBody {
         }
     }
 
-    /// Whether each chunk is signed.
+    /// Returns whether each chunk is signed.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::Signed | Self::SignedWithTrailer)
     }
 
-    /// Whether a trailer may follow the last chunk.
+    /// Returns whether a trailer may follow the last chunk.
     #[must_use]
     pub const fn has_trailer(self) -> bool {
         matches!(self, Self::SignedWithTrailer | Self::UnsignedWithTrailer)

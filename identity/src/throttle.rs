@@ -24,13 +24,13 @@ use cairn_model::client_network;
 
 /// Time that one failure takes up. At this rate, 8 random characters take millions of years to guess.
 const FAILURE_INTERVAL: Duration = Duration::from_millis(250);
-/// How far a client may be ahead of the rate without a delay: 16 failures, so that a mistyped secret in a client that
+/// The lead over the rate that a client may have without a delay: 16 failures, so that a mistyped secret in a client that
 /// retries is reported at once.
 const FREE_FAILURES: Duration = Duration::from_secs(4);
 /// Longest delay of a response: whoever mistypes a secret during an attack from the same address waits no longer.
 const DELAY_MAX: Duration = Duration::from_secs(2);
-/// How far beyond [`FREE_FAILURES`] a client's failures with the root credential may be before root is refused unchecked.
-/// A client that waits for each response stays below it.
+/// The lead beyond [`FREE_FAILURES`] that a client's failures with the root credential may have before root is refused
+/// unchecked. A client that waits for each response stays below it.
 const ROOT_REFUSED_BEYOND: Duration = Duration::from_secs(1);
 /// Most clients whose failures are counted separately, of about 60 bytes each.
 const CLIENTS_MAX: usize = 4096;

@@ -26,7 +26,7 @@ const LEAF: u16 = 2;
 const KINDS: u16 = 0x4f;
 const BIG_DATA: u16 = 1;
 const SUB_DATABASE: u16 = 2;
-/// Where the record of a table has the number of its root page.
+/// The offset of the root page's number in the record of a table.
 const ROOT_AT: usize = 40;
 const TABLE_RECORD_BYTES: usize = 48;
 /// No key is longer, with LMDB's longer keys and pages of 4096 bytes.

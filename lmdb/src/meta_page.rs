@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// Where the fields begin in a meta page.
+/// The offset of the fields in a meta page.
 const FIELDS_AT: u64 = 16;
 /// Bytes of the fields.
 pub(crate) const META_FIELD_BYTES: usize = 136;

@@ -139,7 +139,7 @@ impl Call<'_> {
         AuditContext::new(self.audit, self.request, Some(target), authentication, self.operation)
     }
 
-    /// Whether the request bypasses governance retention: it asks for it, and its principal may do so.
+    /// Returns whether the request bypasses governance retention: it asks for it, and its principal may do so.
     ///
     /// # Errors
     /// `InvalidArgument` when the bucket has no object lock, or the header is neither `true` nor `false`;

@@ -16,7 +16,7 @@ impl Compatibility {
     /// All modes.
     pub const ALL: [Self; 2] = [Self::Strict, Self::Extended];
 
-    /// How the origins of CORS rules are matched.
+    /// Returns how the origins of CORS rules are matched.
     pub(crate) const fn origin_matching(self) -> OriginMatching {
         match self {
             Self::Strict => OriginMatching::Exact,

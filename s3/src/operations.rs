@@ -104,7 +104,7 @@ pub(crate) struct Implementation {
 }
 
 impl Implementation {
-    /// Whether the operation accepts this part of a request.
+    /// Returns whether the operation accepts this part of a request.
     pub(crate) fn accepts(self, input: Input) -> bool {
         self.inputs.contains(&input)
     }
@@ -122,7 +122,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// What the operation does, for the audit trail. Methods other than GET and HEAD change something.
+    /// Returns the effect of the operation, for the audit trail. Methods other than GET and HEAD change something.
     pub(crate) fn effect(&self) -> Effect {
         if let Handling::Implemented(Implementation { handler, .. }) = self.handling {
             match handler {
@@ -139,7 +139,7 @@ impl Operation {
         }
     }
 
-    /// Whether the operation is carried out.
+    /// Returns whether the operation is carried out.
     pub(crate) fn is_implemented(&self) -> bool {
         matches!(self.handling, Handling::Implemented(_) | Handling::Preflight)
     }

@@ -41,7 +41,7 @@ pub fn webhook_target(data: &[u8]) {
     }
 }
 
-/// What the standard library knows of addresses.
+/// Returns whether the standard library takes an address for a public one.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {

@@ -33,7 +33,7 @@ use super::session_source::SessionSource;
 use crate::error::AdminError;
 use crate::limits::{SESSIONS_MAX, SESSIONS_OF_CREDENTIAL_MAX};
 
-/// What the console answers without a session.
+/// The console's answer to requests without a session.
 pub(crate) const NO_SESSION: &str = "there is no session, or it has ended: log in again";
 
 /// Random bytes of a session's id.

@@ -256,7 +256,7 @@ mod tests {
         block_on(probes.probe())
     }
 
-    /// When the reads of a device hang, `/ready` must still answer, and must not use one thread per request.
+    /// Reads of a device that hang must neither keep `/ready` from answering, nor use one thread per request.
     #[test]
     fn hung_subsystem_is_named_in_time_and_probed_once() {
         let (release, released) = sync_channel::<()>(0);

@@ -103,7 +103,7 @@ impl Ready {
 }
 
 impl Wanted<'_> {
-    /// What the account is for. [`differences`] reads it.
+    /// Returns the description of the account. [`differences`] reads it.
     fn description(&self) -> String {
         let Self { bucket, prefix, rights, .. } = self;
         format!("Application: {} on {bucket}/{prefix}*", rights.0)
@@ -334,7 +334,7 @@ impl Create {
         client.print_secret(&body, text, &lost)
     }
 
-    /// What people read: what was done, the facts, the settings.
+    /// Returns the text for people: what was done, the facts, the settings.
     fn text(&self, ready: &Ready, facts: &Facts<'_>, settings_of: Option<S3Client>) -> String {
         let Self { name, bucket, prefix, rights, .. } = self;
         let made = format!("created: {}", ready.created.join(", "));

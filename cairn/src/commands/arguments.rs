@@ -12,7 +12,7 @@ const ENDPOINT: &str = "--endpoint";
 
 /// The option of commands that read a secret from a file.
 const SECRET_FILE: &str = "--secret-file";
-/// How options with a secret itself begin, as in `--secret`, `--secret-key` and `--secret=value`.
+/// The beginning of options with a secret itself, as in `--secret`, `--secret-key` and `--secret=value`.
 const SECRET: &str = "--secret";
 
 /// Words for the same thing, of which each noun has one. The first one of a group that a noun has is meant.

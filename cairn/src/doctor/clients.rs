@@ -209,7 +209,7 @@ impl Client {
             .collect()
     }
 
-    /// What else to know.
+    /// Returns notes on the settings.
     pub(crate) fn notes(self, facts: &Facts<'_>) -> Vec<String> {
         let notes = self.0["notes"].as_array().into_iter().flatten().filter(|note| facts.applies(note));
         let texts = notes.filter_map(|note| note["text"].as_str()).map(|text| facts.filled(text));

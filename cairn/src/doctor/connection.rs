@@ -28,7 +28,7 @@ const ANSWER_BYTES_MAX: u64 = 32 << 20;
 pub(crate) const SKEW_SECONDS_MAX: u64 = 900;
 /// Size of the chunks of chunked bodies, as SDKs send them.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How long a presigned URL is valid.
+/// The validity of a presigned URL.
 const PRESIGNED_SECONDS: u32 = 300;
 
 /// The body of a request, and how it is signed and checked.
@@ -88,7 +88,7 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether the request was carried out.
+    /// Returns whether the request was carried out.
     pub(crate) const fn is_success(&self) -> bool {
         self.status / 100 == 2
     }
@@ -154,7 +154,7 @@ impl Connection {
         Self { agent, endpoint, region, credentials, authority, clock_ahead: Cell::new(0), stop }
     }
 
-    /// Whether the user wants the program to end.
+    /// Returns whether the user wants the program to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

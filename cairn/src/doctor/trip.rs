@@ -314,7 +314,7 @@ impl<'c> Trip<'c> {
         Ok("works without credentials".to_owned())
     }
 
-    /// What SDKs send by default. The mode `strict` refuses it.
+    /// Sends a trailing checksum, as SDKs do by default. The mode `strict` refuses it.
     fn trailing_checksum(&mut self) {
         const FIX: &str = "Let clients send checksums only when required, or set s3.compatibility = \"extended\" on the server. \
                            `cairn doctor CLIENT` shows the setting.";

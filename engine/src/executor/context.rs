@@ -84,7 +84,7 @@ impl ExecutorContext {
         })
     }
 
-    /// Whether readers may read more blocks ahead.
+    /// Returns whether readers may read more blocks ahead.
     pub(crate) fn may_read_ahead(&self) -> bool {
         u64_of(self.read_ahead_bytes.get()) < self.store.payloads.buffers.read_ahead_bytes
     }

@@ -217,7 +217,7 @@ impl Shared {
         }
     }
 
-    /// Whether waiting longer would fill no lane, or would make a writer wait.
+    /// Returns whether waiting longer would fill no lane, or would make a writer wait.
     fn round_is_due(&self) -> bool {
         let waiting = self.waiting.borrow();
         let is_full = waiting.len() >= self.expected.get().min(lanes_max());

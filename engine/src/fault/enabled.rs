@@ -46,7 +46,7 @@ impl Faults {
         Self(Some(Arc::clone(simulation)))
     }
 
-    /// Whether the engine is to make this mistake.
+    /// Returns whether the engine is to make this mistake.
     pub(crate) fn has(&self, flaw: Flaw) -> bool {
         self.0.as_ref().is_some_and(|simulation| simulation.flaw == Some(flaw))
     }

@@ -42,7 +42,7 @@ impl SimulatedDisk {
 }
 
 impl DiskSnapshot {
-    /// Whether everything was flushed. Then all cuts are the same.
+    /// Returns whether everything was flushed. Then all cuts are the same.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.names.changes.is_empty() && self.files.iter().all(|file| file.changes.is_empty())
@@ -63,7 +63,7 @@ impl DiskSnapshot {
 }
 
 impl Kept {
-    /// How many of `count` ordered changes are kept.
+    /// Returns how many of `count` ordered changes are kept.
     fn ordered(self, count: usize, random: &mut Random) -> usize {
         match self {
             Self::All => count,

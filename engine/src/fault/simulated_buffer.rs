@@ -25,7 +25,7 @@ impl SimulatedBuffer {
         Rc::get_mut(&mut self.0).expect("a buffer is filled before it is shared")
     }
 
-    /// Whether a clone of the buffer exists.
+    /// Returns whether a clone of the buffer exists.
     pub(crate) fn is_shared(&self) -> bool {
         Rc::strong_count(&self.0) > 1
     }

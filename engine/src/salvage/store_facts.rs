@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the header of a volume has the id of its store (`device/volume.rs`).
+/// The offset of the store's id in the header of a volume (`device/volume.rs`).
 const STORE_ID_IN_VOLUME: usize = 12;
 /// The records of a bucket have at least 17 bytes; the first 8 are the id.
 const BUCKET_RECORD_BYTES_MIN: usize = 17;

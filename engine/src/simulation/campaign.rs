@@ -360,7 +360,7 @@ impl<'s> Driver<'s> {
     }
 }
 
-/// Whether a slice's maintainer would find something to do if it ran now.
+/// Returns whether a slice's maintainer would find something to do if it ran now.
 fn maintainer_has_work(slice: &Slice) -> bool {
     let requests = slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
     requests.woken || !requests.growth.is_empty()

@@ -177,7 +177,7 @@ impl KeyHistory {
     }
 }
 
-/// Whether some of the changes, in some order, lead from one state to the other.
+/// Returns whether some of the changes, in some order, lead from one state to the other.
 fn reaches(from: &KeyState, changes: &[&InFlight], to: &KeyState) -> bool {
     from.with_sequences_of(to).is_some()
         || (0..changes.len()).any(|next| {

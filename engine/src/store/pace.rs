@@ -32,7 +32,7 @@ impl Pace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether requests began recently, or at an unknown time since the last comparison.
+    /// Returns whether requests began recently, or at an unknown time since the last comparison.
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
         let total = self.activities.total();
         let mut state = self.lock();

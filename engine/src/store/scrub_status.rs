@@ -35,7 +35,7 @@ impl ScrubStatus {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// What has been verified since the process started.
+    /// Returns what has been verified since the process started.
     #[must_use]
     pub fn total(&self) -> &VerifyProgress {
         &self.total

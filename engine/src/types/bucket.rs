@@ -132,7 +132,7 @@ impl Usage {
     /// Number of counters.
     pub(crate) const COUNTERS: usize = 7;
 
-    /// What an unfinished upload counts for, besides its parts.
+    /// The usage of an unfinished upload, besides its parts.
     pub(crate) const ONE_UPLOAD: Self = Self { uploads: 1, ..Self::of_counters([0; Self::COUNTERS]) };
 
     /// Returns what a part of `size` bytes of an unfinished upload counts for.

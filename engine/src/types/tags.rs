@@ -27,7 +27,7 @@ pub enum InvalidTags {
     Duplicate(String),
 }
 
-/// Whether tags may have the character.
+/// Returns whether tags may have the character.
 fn is_allowed(character: char) -> bool {
     character.is_alphanumeric() || character == ' ' || "+-=._:/@".contains(character)
 }

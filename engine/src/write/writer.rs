@@ -175,7 +175,7 @@ impl PayloadWriter {
         }
     }
 
-    /// Whether there is a buffer that holds some bytes and is not full.
+    /// Returns whether there is a buffer that holds some bytes and is not full.
     pub(crate) fn is_filling(&self) -> bool {
         matches!(&self.form, Form::Volume(writer) if writer.buffer.is_some())
     }

@@ -27,7 +27,7 @@ use std::os::unix::fs::FileExt as _;
 
 const MAGIC: &[u8; 8] = b"CAIRNCKP";
 const VERSION: u32 = 1;
-/// Where a copy begins in its page. It does not share a sector with LMDB's fields.
+/// The offset of a copy in its page. It does not share a sector with LMDB's fields.
 pub(crate) const SLOT_AT: u64 = 2048;
 pub(crate) const SLOT_BYTES: usize = 512;
 const FIELDS_AT: usize = 56;

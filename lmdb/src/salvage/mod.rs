@@ -30,7 +30,7 @@ use walk::Walk;
 
 /// The page sizes that LMDB may have chosen. The first is that of almost every host.
 const PAGE_BYTES: [u64; 5] = [4096, 8192, 16_384, 32_768, 65_536];
-/// Where the fields begin in a meta page.
+/// The offset of the fields in a meta page.
 const FIELDS_AT: u64 = 16;
 
 /// A damaged environment.

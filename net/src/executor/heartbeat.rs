@@ -63,7 +63,7 @@ impl FirstTask {
         self.unanswered.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the task has not run since it was woken.
+    /// Returns whether the task has not run since it was woken.
     fn is_late(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed) > 0
     }

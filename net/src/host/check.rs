@@ -20,7 +20,7 @@ const USERS: &str = "/proc/self/uid_map";
 /// Bytes of the kernel's `struct io_uring_params`, which has never grown.
 const IO_URING_PARAMS_BYTES: usize = 120;
 
-/// What to do about a seccomp filter, for each kind of container and service manager. The profile is
+/// The remedy for a seccomp filter, for each kind of container and service manager. The profile is
 /// `packaging/container/seccomp.json`.
 const FILTERED: &str = "a seccomp filter denies io_uring to this process, as the default profile of container engines does. \
 Run the container with Cairn's profile, which is Docker's default profile plus the three system calls of io_uring:

@@ -30,7 +30,7 @@ pub(crate) const REQUEST_TARGET: &str = "service::request";
 /// The level of request lines.
 const REQUEST_LEVEL: Level = Level::INFO;
 
-/// How long the process waits for the last lines to be written before it ends.
+/// The time for which the process waits for the last lines to be written before it ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The configuration of the log.

@@ -76,7 +76,7 @@ pub(super) fn check_issue(claims: &Claims, expected: Expected<'_>, now: u64) -> 
     Ok(issued)
 }
 
-/// Whether a text can be the id of a person, a session or a token.
+/// Returns whether a text can be the id of a person, a session or a token.
 pub(super) fn is_identifier(text: &str) -> bool {
     (1..=SUBJECT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
 }

@@ -151,7 +151,7 @@ impl Begun {
     }
 }
 
-/// Whether the state of the store refused the request: a lock, a quota, a conflict. Denials have their own record.
+/// Returns whether the state of the store refused the request: a lock, a quota, a conflict. Denials have their own record.
 fn is_refused_by_state(error: &S3Error) -> bool {
     matches!(error.status(), 403 | 409) && error.denied_because().is_none()
 }

@@ -16,7 +16,7 @@ pub(crate) fn malformed(what: &str) -> S3Error {
     S3Error::with_message(ErrorCode::MalformedPOSTRequest, message)
 }
 
-/// Whether a content type is that of a form.
+/// Returns whether a content type is that of a form.
 pub(crate) fn is_form(content_type: &[u8]) -> bool {
     let kind = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     trim_ows(kind).eq_ignore_ascii_case(FORM)

@@ -109,7 +109,7 @@ pub(crate) fn invalid_part(number: u16) -> S3Error {
     S3Error::new(ErrorCode::InvalidPart).element("PartNumber", number.to_string())
 }
 
-/// What must hold of a list of parts, whatever it is.
+/// Checks what must hold of every list of parts.
 ///
 /// # Panics
 /// When it does not.

@@ -177,8 +177,8 @@ fn carried_over(
     source.checksums.iter().filter(|(found, _)| wanted(found)).cloned().collect()
 }
 
-/// Whether the request names a storage class or an encryption. AWS allows the copy of an object onto itself then, even if
-/// it names what the object has.
+/// Returns whether the request names a storage class or an encryption. AWS allows the copy of an object onto itself then, even
+/// if it names what the object has.
 fn names_attribute(fields: Fields<'_>) -> bool {
     ["x-amz-storage-class", "x-amz-server-side-encryption"].iter().any(|name| fields.amz(name).is_some())
 }

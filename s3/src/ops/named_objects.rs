@@ -104,7 +104,7 @@ fn malformed(message: &'static str) -> S3Error {
     S3Error::with_message(ErrorCode::MalformedXML, message)
 }
 
-/// What must hold of a document, whatever it is.
+/// Checks what must hold of every document.
 ///
 /// # Panics
 /// When it does not.

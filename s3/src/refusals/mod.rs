@@ -22,7 +22,7 @@ use cairn_observe::{
 use rule::deciding_rule;
 use std::sync::Arc;
 
-/// What a 501 says that another mode would answer.
+/// The text of a 501 that another mode would answer.
 const EXTENDED_IMPLEMENTS: &str =
     "With the setting s3.compatibility = \"extended\" the server implements it.";
 

@@ -100,7 +100,7 @@ impl Target {
         Self { has_token, ..self }
     }
 
-    /// Whether the key contains the token of a link.
+    /// Returns whether the key contains the token of a link.
     pub(crate) fn has_token(&self) -> bool {
         self.has_token
     }
@@ -111,7 +111,7 @@ impl Target {
         recordable_names(&self.bucket, key)
     }
 
-    /// Whether the host names the bucket, and not the path.
+    /// Returns whether the host names the bucket, and not the path.
     pub(crate) fn is_virtual_hosted(&self) -> bool {
         self.is_virtual_hosted
     }

@@ -240,7 +240,7 @@ fn check_checksum(mode: Compatibility, name: &str, value: &[u8]) -> S3Result<()>
     Err(S3Error::not_implemented(message))
 }
 
-/// Whether a header says that the body has `aws-chunked` framing.
+/// Returns whether a header says that the body has `aws-chunked` framing.
 fn is_framed((name, value): &(&str, &[u8])) -> bool {
     *name == "content-encoding" && refuses(Refuses::Token("aws-chunked"), value)
 }

@@ -84,7 +84,7 @@ fn url(address: SocketAddr, has_tls: bool) -> String {
     format!("{scheme}://{address}")
 }
 
-/// How to make clients trust the certificate.
+/// Returns how to make clients trust the certificate.
 fn trust(authority: &Path) -> String {
     // Clients may be started in any folder.
     let authority = std::path::absolute(authority).unwrap_or_else(|_| authority.to_owned());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Assumed if the system reports nothing: small enough for any host that runs this.
 const MEMORY_BYTES_FALLBACK: u64 = 1 << 30;
-/// Where control groups are mounted.
+/// The folder in which control groups are mounted.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 /// The limits of a group of version 2: beyond the first it is killed, beyond the second it is throttled until it makes no
 /// progress.

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) const HASH_THREADS_MAX: usize = 2;
 /// Hashes that may wait: about a second of work.
 const WAITING_MAX: usize = 64;
-/// How long a thread waits for another hash before it ends.
+/// The time for which a thread waits for another hash before it ends.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// Executors come first: a thread of this niceness gets about a tenth of a busy core.
 const NICENESS: i32 = 10;

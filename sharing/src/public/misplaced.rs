@@ -12,7 +12,7 @@ use crate::types::token::TokenHash;
 use cairn_http1::{Method, ResponseHead, StatusCode};
 use cairn_net::{Request, Response, ResponseBody};
 
-/// What the paths of shares begin with. No bucket has a name of one letter. The second form means the same.
+/// The beginnings of the paths of shares. No bucket has a name of one letter. The second form means the same.
 const PREFIXES: [&str; 2] = ["/s/", "/%73/"];
 /// The route's pattern.
 const ROUTE: &str = "/s/{token}";

@@ -10,7 +10,7 @@ use crate::types::share::Share;
 use cairn_lmdb::{ReadTxn, Table};
 use cairn_tables::StoreFailure;
 
-/// How often an inspection looks whether somebody still waits for it.
+/// The number of records after which an inspection looks whether somebody still waits for it.
 const RECORDS_BETWEEN_CHECKS: u64 = 1024;
 
 /// Something wrong with a record.

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes whole or not at all.
 pub(crate) const SECTOR_BYTES: usize = 512;
 
 /// Un-flushed bytes that the cache of the disk holds; beyond that the oldest writes become durable, as on a device.

@@ -42,7 +42,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether the receiver answered 2xx.
+    /// Returns whether the receiver answered 2xx.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.error.is_none()

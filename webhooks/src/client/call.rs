@@ -85,7 +85,7 @@ impl Call {
         self.id
     }
 
-    /// Whether the call may use a connection to this address that another call made.
+    /// Returns whether the call may use a connection to this address that another call made.
     fn may_reuse(&self, peer: SocketAddr) -> bool {
         !self.only_new_connection && self.judged.contains(&peer)
     }
@@ -105,7 +105,7 @@ pub(super) fn with<R>(action: impl FnOnce(&mut Call) -> R) -> Option<R> {
     CURRENT.with_borrow_mut(|call| call.as_mut().map(action))
 }
 
-/// Whether the current call may use a connection: one that it made, or one to an address that was judged for it.
+/// Returns whether the current call may use a connection: one that it made, or one to an address that was judged for it.
 pub(super) fn may_use(peer: SocketAddr, made_by: u64) -> bool {
     with(|call| call.id == made_by || call.may_reuse(peer)).unwrap_or(false)
 }

@@ -161,7 +161,7 @@ impl Transport for TcpTransport {
         Ok(amount > 0)
     }
 
-    /// Whether the current call may use the connection, and the receiver has neither closed it nor sent anything.
+    /// Returns whether the current call may use the connection, and the receiver has neither closed it nor sent anything.
     fn is_open(&mut self) -> bool {
         if !call::may_use(self.peer, self.made_by) || !self.unsent.is_empty() {
             return false;

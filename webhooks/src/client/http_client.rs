@@ -24,7 +24,7 @@ use crate::limits::{
     RESPONSE_BODY_BYTES_MAX, RESPONSE_BODY_WAIT, RESPONSE_HEAD_BYTES_MAX,
 };
 
-/// What deliveries present themselves as.
+/// The user agent of deliveries.
 const USER_AGENT: &str = concat!("Cairn-Webhook/", env!("CARGO_PKG_VERSION"));
 
 /// The settings of a client.
@@ -246,7 +246,7 @@ fn discard(body: &mut Body) {
     while matches!(reader.read(&mut discarded), Ok(1..)) {}
 }
 
-/// Why a status is a failure. `None` for 2xx.
+/// Returns the reason why a status is a failure. `None` for 2xx.
 fn status_failure(status: u16) -> Option<Failure> {
     let text = match status {
         200..=299 => return None,

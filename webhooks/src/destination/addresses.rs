@@ -34,7 +34,7 @@ pub enum AddressKind {
 }
 
 impl AddressKind {
-    /// Whether `webhooks.allow_private_networks` opens it.
+    /// Returns whether `webhooks.allow_private_networks` opens it.
     const fn is_private_network(self) -> bool {
         matches!(self, Self::Loopback | Self::Private | Self::Shared | Self::UniqueLocal)
     }

@@ -42,7 +42,7 @@ pub(super) fn parse(host: &str) -> Numeric {
     }
 }
 
-/// Whether a label looks like a number to some C library: digits, or `0x` and hexadecimal digits.
+/// Returns whether a label looks like a number to some C library: digits, or `0x` and hexadecimal digits.
 fn is_numeric(label: &str) -> bool {
     let hexadecimal =
         label.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));

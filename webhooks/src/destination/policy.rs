@@ -68,14 +68,14 @@ impl TargetPolicy {
     }
 }
 
-/// Whether a connection to the address reaches the listener.
+/// Returns whether a connection to the address reaches the listener.
 fn reaches(address: SocketAddr, listener: SocketAddr) -> bool {
     let listens_at = addresses::canonical(listener.ip());
     address.port() == listener.port()
         && (address.ip() == listens_at || listens_at.is_unspecified() && is_of_this_host(address.ip()))
 }
 
-/// Whether an address belongs to an interface of this host: then, and only then, a socket can be bound to it.
+/// Returns whether an address belongs to an interface of this host: then, and only then, a socket can be bound to it.
 fn is_of_this_host(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }

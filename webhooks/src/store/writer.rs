@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-/// How long the writer waits before it tries again to write to a full disk.
+/// The wait of the writer before it tries again to write to a full disk.
 const FULL_DISK_WAIT: Duration = Duration::from_secs(1);
 
 /// Hands work to the writer thread.

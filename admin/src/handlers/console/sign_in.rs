@@ -17,9 +17,9 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-/// Where a browser goes after a sign-in.
+/// The page after a sign-in.
 const PAGE: &str = "/";
-/// Where it goes if the sign-in is not known, so that nothing is kept about it.
+/// The page after a sign-in that is not known, so that nothing is kept about it.
 const PAGE_OF_UNKNOWN: &str = "/?sign-in=unknown";
 
 impl Call<'_, '_> {

@@ -20,10 +20,10 @@ use crate::terminal::plain;
 
 /// The route of backups.
 pub(super) const PATH: &str = "/api/v1/storage/backup";
-/// How often a server is asked for the progress.
+/// The interval at which a server is asked for the progress.
 const POLL: Duration = Duration::from_millis(200);
 
-/// How often the server is asked whether the store is still held, while it is copied.
+/// The interval at which the server is asked, during the copy, whether the store is still held.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The hold ends after this time if the command was killed.

@@ -21,7 +21,7 @@ const REQUEST_BYTES_MAX: u64 = 5 << 30;
 const PART_BYTES: u64 = 64 << 20;
 /// Most parts of an object.
 const PARTS_MAX: u64 = 10_000;
-/// How often a transfer is tried that breaks in its middle.
+/// The number of attempts at a transfer that breaks in its middle.
 const ATTEMPTS: u32 = 6;
 
 const OVERWRITTEN: &str = "it was overwritten at the source while it was copied: run the import again";
@@ -228,7 +228,7 @@ impl Copier<'_> {
         Ok(content.digest().unwrap_or_default())
     }
 
-    /// Whether the answer is about the version that was listed.
+    /// Checks that the answer is about the version that was listed.
     fn same(&self, entry: &Entry, answer: &Answer) -> Result<(), Problem> {
         let length = answer.whole_length();
         let Some(etag) = answer.etag().filter(|etag| *etag != entry.etag) else {
@@ -331,7 +331,7 @@ impl Copier<'_> {
         done
     }
 
-    /// Whether the version is here already.
+    /// Returns whether the version is here already.
     fn is_here(&self, entry: &Entry) -> Result<bool, Problem> {
         let here = self.target.record(self.bucket, &entry.key, entry.id())?;
         Ok(here.is_some_and(|here| {

@@ -229,7 +229,7 @@ fn following(page: &Page, detail: Detail, settings: Settings) -> Detail {
     }
 }
 
-/// Whether an entry is a current object that was never a version.
+/// Returns whether an entry is a current object that was never a version.
 fn is_alone(entry: &Entry) -> bool {
     entry.id() == "null" && entry.is_latest && !entry.is_marker
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// The folder of the documents in the archive.
 const FOLDER: &str = "iam-assets/";
-/// How MinIO writes that something never expires.
+/// The times by which MinIO says that something never expires.
 const NEVER: [&str; 2] = ["1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"];
 
 /// An exported IAM store.

@@ -29,9 +29,9 @@ use crate::terminal;
 
 /// Versions at a time.
 const WORKERS: u64 = 16;
-/// How often the progress is shown.
+/// The interval at which the progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
-/// How often a wait looks whether the command ends.
+/// The interval at which a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Default of `--interval`, in seconds.
 const INTERVAL: u64 = 30;

@@ -28,7 +28,7 @@ const BATCH_VERSIONS: usize = 500;
 const BATCHES_MAX: usize = 32;
 /// Keys that wait for a worker.
 const KEYS_WAITING_MAX: usize = 256;
-/// How often a wait looks whether the command ends.
+/// The interval at which a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// The state that all buckets of a run share.

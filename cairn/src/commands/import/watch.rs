@@ -10,9 +10,9 @@ use crate::commands::remote::Remote;
 use crate::commands::signals::nap;
 use crate::output::print_error;
 
-/// How often the server is asked.
+/// The interval at which the server is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often a wait looks whether the pause is over, or the command ends.
+/// The interval at which a wait looks whether the pause is over, or the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// The pause state of the run.

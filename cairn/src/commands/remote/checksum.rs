@@ -16,7 +16,7 @@ const KNOWN: [(&str, bool); 10] = [
 ];
 /// The algorithm that has no composites.
 const WITHOUT_COMPOSITE: &str = "crc64nvme";
-/// How the names of its headers begin.
+/// The beginning of the names of checksum headers.
 pub(super) const PREFIX: &str = "x-amz-checksum-";
 
 /// A declared checksum.

@@ -32,7 +32,7 @@ impl Entry {
         self.version_id.as_deref().unwrap_or("null")
     }
 
-    /// Whether the tag has a form that can be kept: that of an MD5, also of parts.
+    /// Returns whether the tag has a form that can be kept: that of an MD5, also of parts.
     pub(crate) fn has_usual_tag(&self) -> bool {
         is_md5(&self.etag) || self.parts().is_some()
     }
@@ -191,8 +191,8 @@ fn entry(element: &Element, is_marker: bool, is_encoded: bool) -> Result<Entry, 
     Ok(Entry { key, version_id, is_marker, is_latest, etag, size, modified, has_client_key, settings })
 }
 
-/// Whether a date has more digits than S3 gives. Such stores tell only seconds of versions: compared with them, a marker would
-/// be newer than a version that followed it in the same second.
+/// Returns whether a date has more digits than S3 gives. Such stores tell only seconds of versions: compared with them, a
+/// marker would be newer than a version that followed it in the same second.
 fn is_finer_than_millis(date: &str) -> bool {
     date.split_once('.').is_some_and(|(_, fraction)| fraction.trim_end_matches('Z').len() > 3)
 }

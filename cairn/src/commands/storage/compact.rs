@@ -14,7 +14,7 @@ use crate::terminal::plain;
 
 /// The route of compactions.
 const PATH: &str = "/api/v1/storage/compact";
-/// How often a running server is asked for the progress.
+/// The interval at which a running server is asked for the progress.
 const POLL: Duration = Duration::from_millis(500);
 
 command! {

@@ -19,7 +19,7 @@ use std::time::Duration;
 const SECTOR: usize = 512;
 /// Names a folder that the process of a cut opens.
 const CUT_FOLDER: &str = "CAIRN_TEST_LOG_CUT";
-/// Where the copies of the checkpoint are in a data file.
+/// The ranges of the checkpoint's copies in a data file.
 const SLOTS: [std::ops::Range<usize>; 2] = [2048..2560, 6144..6656];
 
 /// The result of a power cut, and what it may contain.

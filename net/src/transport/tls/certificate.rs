@@ -11,7 +11,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::transport::tls::validity::validity;
 
-/// How PEM labels a private key that is encrypted with a password.
+/// The label in PEM of a private key that is encrypted with a password.
 const ENCRYPTED_KEY: &[u8] = b"ENCRYPTED";
 /// Longest chain: a leaf, its issuers, and a few superfluous ones.
 const CHAIN_MAX: usize = 16;

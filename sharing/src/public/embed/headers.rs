@@ -17,9 +17,9 @@ const VARY: &str = "Origin, Referer";
 /// is what the browser's viewer of images, video and audio needs.
 const CONTENT_SECURITY_POLICY: &str =
     "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
-/// What scripts of an allowed page may read, besides the few headers that they always may.
+/// The response headers that scripts of an allowed page may read, besides the few that they always may.
 const EXPOSED_HEADERS: &str = "Accept-Ranges, Content-Length, Content-Range, ETag";
-/// What a request of an allowed page may carry.
+/// The request headers that an allowed page may send.
 const ALLOWED_HEADERS: &str = "range, if-none-match, if-range, if-modified-since";
 /// Seconds for which a browser may keep the answer to a preflight. It grants nothing: every request is checked.
 const PREFLIGHT_SECONDS: &str = "600";

@@ -1,6 +1,6 @@
 //! The paths of shares.
 
-/// What the paths of shares begin with.
+/// The beginning of the paths of shares.
 const PREFIX: &str = "/s/";
 
 /// The page that a path names.

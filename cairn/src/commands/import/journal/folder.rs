@@ -220,7 +220,7 @@ impl ListReader {
         Ok(())
     }
 
-    /// Whether there is no record left.
+    /// Returns whether there is no record left.
     pub(crate) const fn is_empty(&self) -> bool {
         self.ahead.is_none()
     }

@@ -48,7 +48,7 @@ impl Record {
         }
     }
 
-    /// Whether the entry is the version that was imported.
+    /// Returns whether the entry is the version that was imported.
     pub(crate) fn is_of(&self, entry: &Entry) -> bool {
         self.id == entry.id() && self.version == version_fingerprint(&entry.etag, entry.size, entry.modified)
     }

@@ -272,7 +272,7 @@ mod tests {
         document.allows(&Asked { action, bucket, key, client: client.parse().unwrap() })
     }
 
-    /// What a MinIO server answered.
+    /// The expected values are answers of a MinIO server.
     #[test]
     fn documents_are_evaluated_as_minio_does() {
         let of = |actions: &[&str], resources: &[&str]| {
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// What a MinIO server answered to an account that is allowed everything, except for one action.
+    /// The expected values are answers of a MinIO server to an account that is allowed everything, except for one action.
     #[test]
     fn denials_are_evaluated_as_minio_does() {
         for (denied, action, path, expected) in [

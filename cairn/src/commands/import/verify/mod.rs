@@ -34,7 +34,7 @@ use report::Report;
 
 /// Versions that are compared at a time.
 const WORKERS: u64 = 16;
-/// How often the progress is shown.
+/// The interval at which the progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
 
 command! {
