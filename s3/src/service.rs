@@ -136,7 +136,7 @@ impl Progress {
 }
 
 /// An authenticated request.
-struct Asked<'a> {
+struct AuthenticatedRequest<'a> {
     route: Route,
     target: &'a Target,
     query: &'a Query<'a>,
@@ -249,7 +249,8 @@ impl S3Service {
         };
         progress.authentication = Some(authentication.clone());
         let authentication = &authentication;
-        let asked = Asked { route, target, query: &query, fields, authentication, form: None, now };
+        let asked =
+            AuthenticatedRequest { route, target, query: &query, fields, authentication, form: None, now };
         self.carry_out(request, body, asked, &mut progress.is_failure_recorded).await
     }
 
@@ -281,10 +282,10 @@ impl S3Service {
         &self,
         request: &Request,
         body: &mut RequestBody<'_>,
-        asked: Asked<'_>,
+        asked: AuthenticatedRequest<'_>,
         is_failure_recorded: &mut bool,
     ) -> S3Result<Reply> {
-        let Asked { route, target, query, fields, authentication, form, now } = asked;
+        let AuthenticatedRequest { route, target, query, fields, authentication, form, now } = asked;
         let head = &request.head;
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.

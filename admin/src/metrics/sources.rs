@@ -59,7 +59,7 @@ impl MetricSources {
         data_dir: &Path,
         buckets_max: usize,
     ) -> io::Result<Self> {
-        let process = CoalescedQuery::start("process-figures", process::READ_INTERVAL_MIN, process::read)?;
+        let process = CoalescedQuery::start("process-metrics", process::READ_INTERVAL_MIN, process::read)?;
         let history = MetricHistory::start(store, data_dir)?;
         Ok(Self {
             ports,

@@ -45,7 +45,7 @@ impl ReadAudit {
         Self { request_id: request_id.to_owned(), ..self }
     }
 
-    /// Records a read that is about to be answered (`observability.audit_data_events`).
+    /// Records a read that is about to be answered (`audit.data_events`).
     ///
     /// # Errors
     /// It cannot be recorded, so it must not be answered.
