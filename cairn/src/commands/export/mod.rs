@@ -56,13 +56,13 @@ command! {
         /// the address of that store's S3 interface (default: TARGET_ENDPOINT)
         #[argh(option, arg_name = "url")]
         to_endpoint: Option<Endpoint>,
-        /// only objects whose keys begin with this
+        /// only objects whose keys begin with this prefix
         #[argh(option)]
         prefix: Option<String>,
-        /// all versions and delete markers, oldest first, and not only the current objects
+        /// export all versions and delete markers, oldest first (default: the current objects)
         #[argh(switch)]
         versions: bool,
-        /// the manifest, in place of manifest.jsonl in the folder, or here for another store
+        /// the file for the manifest (default: manifest.jsonl, in the target folder or else in the current one)
         #[argh(option, arg_name = "file")]
         manifest: Option<PathBuf>,
         /// number of keys that are copied at a time (default: 8)

@@ -26,7 +26,7 @@ command! {
         /// the file (default: the name of the folder, with .zip); - means standard output
         #[argh(positional)]
         file: Option<String>,
-        /// as it was then: an age such as 2h, a date or a time
+        /// the objects as of this moment: an age such as 2h, a date or a time
         #[argh(option, arg_name = "time")]
         at: Option<Moment>,
     }

@@ -29,7 +29,7 @@ command! {
         /// the bucket's name
         #[argh(positional)]
         bucket: String,
-        /// where to write the signed proof (JSON)
+        /// the file for the signed proof (JSON)
         #[argh(option, arg_name = "file")]
         proof: Option<String>,
     }
@@ -47,7 +47,7 @@ command! {
         /// the version (default: the current one)
         #[argh(option, arg_name = "id")]
         version_id: Option<String>,
-        /// where to write the signed proof (JSON)
+        /// the file for the signed proof (JSON)
         #[argh(option, arg_name = "file")]
         proof: Option<String>,
     }

@@ -45,13 +45,13 @@ command! {
         /// a credential that may list and read
         #[argh(option, arg_name = "url")]
         from: Endpoint,
-        /// a bucket, without it all; may be given several times
+        /// a bucket; may be repeated (default: all buckets)
         #[argh(option, arg_name = "bucket")]
         bucket: Vec<String>,
         /// which contents are read on both sides and compared byte by byte: none, all, or a part such as 5% (default: none)
         #[argh(option, arg_name = "part")]
         read: Option<Reading>,
-        /// where to write the signed report (JSON), which cairn verify proof checks; a name that ends in .html gets a page, and
+        /// the file for the signed report (JSON), which cairn verify proof checks; a name that ends in .html gets a page, and
         /// the signed report is beside it
         #[argh(option, arg_name = "file")]
         report: Option<String>,
