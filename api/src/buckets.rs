@@ -201,7 +201,7 @@ pub struct CorsRule {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Vec<ResponseHeader>>")]
     pub expose_headers: Vec<ResponseHeader>,
-    /// How long browsers may keep the answer to a preflight.
+    /// The time for which browsers may keep the answer to a preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4_294_967_295_u32))]
     pub max_age_seconds: Option<u32>,

@@ -13,7 +13,7 @@ text! {
     ]);
     /// Whether the oldest or the latest event comes first.
     EventOrder("enum" = ["asc", "desc"]);
-    /// Why the store changed something itself.
+    /// The reason why the store changed something itself.
     EventReason("enum" = ["lifecycle"]);
 }
 
@@ -44,7 +44,7 @@ pub struct EventMetadata {
     pub etag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Who changed the store.
+    /// The principal that changed the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ use crate::verification::Proof;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginImport {
-    /// Where the versions come from, for the audit trail: an address without credentials, in ASCII.
+    /// The source of the versions, for the audit trail: an address without credentials, in ASCII.
     #[schemars(length(min = 1, max = 1024), extend("pattern" = "^[!-~]+$"))]
     pub source: String,
     /// Whether storage events are written for the versions.
@@ -119,11 +119,11 @@ pub struct ImportFailure {
 pub struct ImportRun {
     pub import_id: Id,
     pub bucket: String,
-    /// What the importer has named as its source.
+    /// The source, as the importer has named it.
     pub source: String,
     pub principal: String,
     pub begun_at: Time,
-    /// When the last request came. Null if there was none.
+    /// The time of the last request. Null if there was none.
     pub last_at: Option<Time>,
     /// Since when it is paused. Null if it is not.
     pub paused_at: Option<Time>,
@@ -158,6 +158,6 @@ pub struct ImportList {
     #[schemars(length(max = 8))]
     pub reports: Vec<Proof>,
     pub rate: ImportRate,
-    /// When the service was started: earlier runs are not known.
+    /// The start of the service: earlier runs are not known.
     pub since: Time,
 }

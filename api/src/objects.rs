@@ -231,7 +231,7 @@ pub struct DeletedObject {
     pub version_id: VersionId,
     pub size: u64,
     pub deleted_at: Time,
-    /// Who deleted it, while its storage event is kept.
+    /// The principal that deleted it, while its storage event is kept.
     pub deleted_by: Option<String>,
     pub marker_version_id: VersionId,
 }
@@ -403,7 +403,7 @@ pub struct FolderUsage {
     /// continue in other pages, and are there in any case.
     #[schemars(length(max = 1002))]
     pub folders: Vec<FolderEntry>,
-    /// How many folders of this page are not in `folders`. None of them continues in another page.
+    /// The number of folders of this page that are not in `folders`. None of them continues in another page.
     pub folders_left_out: u64,
     /// The objects that were counted, also those in no folder.
     pub objects: u64,
@@ -463,7 +463,7 @@ pub struct ObjectHistory {
 /// The changes in an interval.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ChangeStep {
-    /// When the interval begins. It ends where the next one begins.
+    /// The start of the interval. It ends where the next one begins.
     pub since: Time,
     /// Objects that were created, overwritten or restored.
     pub written: u64,
@@ -478,7 +478,7 @@ pub struct ChangeStep {
 /// Deletions of one caller or lifecycle rule in an interval.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LargeDeletion {
-    /// When the first object was deleted.
+    /// The time when the first object was deleted.
     pub time: Time,
     pub principal: Option<String>,
     pub rule_id: Option<String>,

@@ -8,7 +8,7 @@ use crate::reading::tolerant;
 use crate::text::{BucketName, Description, Id, IpAddress, Name, ObjectKey, Time, text};
 
 text! {
-    /// What requests do.
+    /// The action of a request.
     Action("enum" = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"]);
     /// Whether a statement allows or denies. A denial decides.
     Effect("enum" = ["allow", "deny"]);
@@ -119,7 +119,7 @@ pub struct CheckAccess {
 }
 
 text! {
-    /// What decided about access.
+    /// The reason for a decision about access.
     AccessReason("enum" = [
         "allowed", "denied", "no_statement", "root", "root_disabled", "account_disabled", "credential_disabled",
         "credential_expired", "public", "not_public"

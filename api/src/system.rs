@@ -150,7 +150,7 @@ pub struct BucketDays {
 /// The space of the last 90 days. Every list has one value for each day that has figures.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct StorageDays {
-    /// When the figures were taken: the latest of each day (UTC).
+    /// The times of the figures: the latest of each day (UTC).
     #[schemars(length(max = 90))]
     pub time: Vec<Time>,
     pub capacity_bytes: Vec<u64>,
@@ -185,7 +185,7 @@ pub struct DismissedAttention {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Attention {
     pub dismissed: Vec<DismissedAttention>,
-    /// When the last backups were made, the oldest first.
+    /// The times of the last backups, the oldest first.
     pub backups: Vec<Time>,
     pub certificates: Vec<CertificateExpiry>,
 }
@@ -196,7 +196,7 @@ pub struct Attention {
 pub struct DismissAttention {
     #[schemars(length(min = 1, max = 256))]
     pub subject: String,
-    /// How long: a day unless given; 0 shows it again.
+    /// The duration: a day unless given; 0 shows it again.
     #[schemars(range(max = 86_400))]
     pub seconds: Option<u64>,
 }
@@ -208,7 +208,7 @@ pub struct MetricHistory {
     /// Length of the period, which began before the server if that was started later.
     pub period_seconds: u64,
     pub interval_seconds: u64,
-    /// When the history began: there is nothing earlier.
+    /// The start of the history: there is nothing earlier.
     pub started_at: Time,
     /// The ends of the intervals.
     pub time: Vec<Time>,

@@ -126,7 +126,7 @@ pub struct VerifiedBucket {
     pub corrupt: Vec<CorruptVersion>,
     /// Null if the verification is complete.
     pub next_continuation_token: Option<String>,
-    /// Where this verification began.
+    /// The token with which this verification began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuation_token: Option<String>,
 }

@@ -8,7 +8,7 @@ use crate::optional::{or_default, or_yes, present, removable, yes};
 use crate::text::{BucketName, Id, Time, text};
 
 text! {
-    /// Where deliveries are posted. Not every URL is accepted.
+    /// The URL to which deliveries are posted. Not every URL is accepted.
     TargetUrl();
     /// A key prefix.
     PrefixFilter("maxLength" = 255);
@@ -16,7 +16,7 @@ text! {
     SigningSecret("pattern" = "^whsec_[A-Za-z0-9+/]{43}=$");
     /// Whether deliveries succeed.
     WebhookState("enum" = ["ok", "failing", "paused"]);
-    /// What became of a delivery.
+    /// The status of a delivery.
     DeliveryStatus("enum" = ["pending", "succeeded", "failed", "dropped"]);
     /// A step of a test.
     TestStepName("enum" = ["resolve", "check", "connect", "tls", "response"]);

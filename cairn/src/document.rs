@@ -11,7 +11,7 @@ const DOCUMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// A kind of JSON document.
 pub(crate) struct DocumentKind {
-    /// What it describes, in messages.
+    /// The name of the thing that it describes, in messages.
     pub(crate) noun: &'static str,
     /// The command whose help shows an example.
     pub(crate) command: &'static str,

@@ -24,7 +24,7 @@ pub enum CorsError {
     Rule {
         /// The index of the rule.
         index: usize,
-        /// What is wrong with it.
+        /// The error in the rule.
         problem: Problem,
     },
 }

@@ -96,8 +96,8 @@ pub struct Credential {
     pub secret_key: SecretKey,
     /// The identity that the credential authenticates.
     pub principal: Principal,
-    /// Which secret of the access key this is. An access key can be given again with another secret; keys and signatures
-    /// that were made with an earlier one are then invalid.
+    /// The generation of the secret. An access key can be given again with another secret; keys and signatures that were made
+    /// with an earlier one are then invalid.
     pub generation: Generation,
     /// Whether the credential may be used for S3. If not, its requests are refused unchecked.
     pub allowed_on_data_plane: bool,

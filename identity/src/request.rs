@@ -125,13 +125,13 @@ pub struct Authentication {
     pub principal: Principal,
     /// The access key that was used.
     pub access_key: Arc<str>,
-    /// Which secret of the access key made the signature.
+    /// The generation of the secret that made the signature.
     pub generation: Generation,
     /// The digest that the body must have.
     pub payload: PayloadDigest,
     /// Verifies the chunks of the body, if they are signed.
     pub chunk_signatures: Option<Box<ChunkSignatures>>,
-    /// Where the signature was.
+    /// The kind of the signature.
     pub kind: SignatureKind,
     /// The time in the signature, in whole seconds.
     pub signed_at: Timestamp,

@@ -48,7 +48,7 @@ impl fmt::Display for Role {
 pub enum Standing {
     /// The operations of a role.
     Role(Role),
-    /// What the policies with these names allow on buckets and objects. Of people only, never of tokens.
+    /// The rights of the policies with these names on buckets and objects. Of people only, never of tokens.
     Member(Arc<[String]>),
 }
 

@@ -62,7 +62,7 @@ pub struct CredentialThrottle(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     created: Instant,
-    /// When root is checked again for every client, in milliseconds after `created`.
+    /// The time when root is checked again for every client, in milliseconds after `created`.
     root_refused_until: AtomicU64,
     state: Mutex<State>,
 }

@@ -63,7 +63,7 @@ pub struct CopyProgress {
     pub copied_bytes: u64,
     /// Bytes of the pages in use when the compaction began. Approximately what is to be copied.
     pub expected_bytes: u64,
-    /// How long the last step took.
+    /// The duration of the last step.
     pub step: Duration,
 }
 
@@ -72,7 +72,7 @@ pub struct CopyProgress {
 pub struct OpenCompaction {
     /// Sizes and the number of records.
     pub compaction: Compaction,
-    /// How long writers had to wait for the replacement of the file. Zero if there was little to gain.
+    /// The time for which writers had to wait for the replacement of the file. Zero if there was little to gain.
     pub pause: Duration,
 }
 

@@ -27,7 +27,7 @@ const COPIES_MAX: u32 = 100;
 /// A damaged commit log: why it is refused, and what giving it up keeps and loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedLog {
-    /// What is wrong with it.
+    /// The damage.
     pub what: String,
     /// Records before the damage, which are applied to the last checkpoint.
     pub kept: u64,

@@ -59,7 +59,7 @@ pub(crate) struct Recovered {
     checkpoint: Checkpoint,
     /// The snapshot that contains all of them.
     pin: Pin,
-    /// How many were applied.
+    /// The number of applied records.
     replayed: u64,
 }
 

@@ -115,13 +115,13 @@ pub struct Limits {
     pub connections_per_client_max: Option<usize>,
     /// Longest time from the first byte of a head to its last.
     pub head_timeout: Duration,
-    /// How long a connection may stay open before the first byte of its first request.
+    /// The time for which a connection may stay open before the first byte of its first request.
     pub first_request_timeout: Duration,
-    /// How long a connection may stay open between requests.
+    /// The time for which a connection may stay open between requests.
     pub idle_timeout: Duration,
-    /// How long a request body may make no progress at all.
+    /// The time for which a request body may make no progress at all.
     pub body_stall_timeout: Duration,
-    /// How long a response may make no progress at all.
+    /// The time for which a response may make no progress at all.
     pub write_stall_timeout: Duration,
     /// Least rate of a request or response body, in bytes per second. It is measured over the time spent waiting for
     /// the client, and the stall timeout is granted in advance. It ends clients that send or receive a byte at a time.

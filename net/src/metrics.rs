@@ -84,7 +84,7 @@ pub(crate) struct ExecutorMetrics {
     pub(crate) requests_ended: Counter,
     pub(crate) timeouts: [Counter; TimeoutPhase::ALL.len()],
     pub(crate) handshakes: [Counter; HandshakeOutcome::ALL.len()],
-    /// How much later than due the task that checks timeouts ran.
+    /// The delay with which the task that checks timeouts ran.
     pub(crate) delay: DurationHistogram,
 }
 

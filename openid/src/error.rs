@@ -13,7 +13,7 @@ pub enum SignInError {
     Unknown,
     /// The provider refused it, or the person has no role: why.
     Refused(String),
-    /// What the provider said about the person is not valid: what is wrong.
+    /// The provider's statement about the person is not valid; the text is the problem.
     Invalid(String),
 }
 

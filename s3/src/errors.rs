@@ -146,15 +146,15 @@ struct Details {
     elements: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
     close: bool,
-    /// What went wrong in this server, for the log only.
+    /// The failure in this server, for the log only.
     cause: Option<Cow<'static, str>>,
-    /// Why the principal is not allowed to do this.
+    /// The reason why the principal is not allowed to do this.
     denied_because: Option<String>,
     /// The right that it does not have.
     denied_right: Option<DeniedRight>,
     /// The client could not be authenticated.
     is_about_signature: bool,
-    /// What helps, for the operator.
+    /// The remedy, for the operator.
     advice: Option<&'static str>,
     /// The key of the configuration that would change the answer.
     setting: Option<RefusingSetting>,

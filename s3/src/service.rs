@@ -52,7 +52,7 @@ pub struct S3Options {
     pub credentials: Box<dyn Credentials>,
     /// Throttles wrong credentials. Shared by all executors and both planes.
     pub throttle: CredentialThrottle,
-    /// Where refusals and failures are recorded.
+    /// The audit trail of refusals and failures.
     pub audit: Arc<AuditLog>,
     /// Keeps the refused requests of this executor.
     pub refused: RefusedRecorder,
@@ -61,7 +61,7 @@ pub struct S3Options {
     /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
     /// ignored. A host with labels in front of one of them is virtual-hosted style, which the mode `strict` refuses.
     pub base_hosts: Vec<String>,
-    /// How much of S3 is implemented.
+    /// The compatibility mode: how much of S3 is implemented.
     pub compatibility: Compatibility,
     /// Whether the mode `extended` accepts Signature Version 2 in presigned URLs and forms.
     pub accepts_signature_v2: bool,

@@ -24,7 +24,7 @@ pub enum LinkError {
     EmbedsDisabled,
     /// A limit is reached.
     TooMany {
-        /// What is limited, in the plural.
+        /// The limited things, in the plural.
         what: &'static str,
         /// The limit.
         max: u64,
@@ -72,7 +72,7 @@ pub enum UnlockError {
     Incorrect,
     /// Too many wrong passwords came from this client, or for this share. The password was not checked.
     TooManyAttempts {
-        /// When an attempt is allowed again.
+        /// The time when an attempt is allowed again.
         retry_after: Duration,
     },
     /// Too many passwords wait to be checked. This one was not checked.

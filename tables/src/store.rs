@@ -68,7 +68,7 @@ pub struct TableStore {
     /// The tables that were opened, the identity table first.
     tables: Vec<Table>,
     space: SpaceEdges,
-    /// Why nothing is written any more. Set once, after a failure.
+    /// The reason why nothing is written any more. Set once, after a failure.
     stopped: OnceLock<String>,
 }
 

@@ -65,13 +65,13 @@ pub struct ZipEntry<'a> {
     pub name: &'a str,
     /// Bytes of the content; 0 for a folder.
     pub size: u64,
-    /// When it was changed.
+    /// The time when it was changed.
     pub modified: Timestamp,
 }
 
 /// The entry whose content is being written.
 struct OpenEntry {
-    /// Where the CRC-32 is in the list.
+    /// The offset of the CRC-32 in the list.
     checksum_at: usize,
     crc: Digest,
     left: u64,

@@ -21,7 +21,7 @@ pub enum WebhookError {
     Invalid(String),
     /// A limit is reached.
     TooMany {
-        /// What is limited, in the plural.
+        /// The limited things, in the plural.
         what: &'static str,
         /// The limit.
         max: usize,

@@ -32,13 +32,13 @@ pub struct WebhookOptions {
     pub master_key: Zeroizing<Vec<u8>>,
     /// The clock for times and schedules.
     pub clock: Arc<dyn Clock>,
-    /// Which targets are allowed.
+    /// The policy on targets.
     pub policy: TargetPolicy,
     /// Time limit of an attempt.
     pub request_timeout: Duration,
     /// Attempts after which a delivery has failed, from 1 to [`ATTEMPTS_MAX`].
     pub maximum_attempts: u8,
-    /// How often new events are looked for if nothing announces them.
+    /// The interval at which new events are looked for if nothing announces them.
     pub poll_interval: Duration,
     /// Requests to one webhook at a time.
     pub concurrency_per_target: usize,
@@ -65,7 +65,7 @@ pub struct WebhookMetrics {
     pub oldest_pending: Duration,
     /// Requests that are being made.
     pub in_flight: u64,
-    /// How long attempts took.
+    /// The durations of attempts.
     pub attempt_durations: HistogramSnapshot,
 }
 

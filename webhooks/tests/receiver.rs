@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A request, as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    /// Which connection it came over, counted from 1.
+    /// The number of the connection that it came over, counted from 1.
     pub(crate) connection: usize,
     /// The address that it was sent to.
     pub(crate) to: IpAddr,

@@ -69,9 +69,9 @@ struct Shared {
 struct Session {
     public_id: SessionId,
     caller: Caller,
-    /// Where it was begun.
+    /// The client that began it.
     source: SessionSource,
-    /// When its management token expires, or the absolute limit.
+    /// The time when its management token expires, or the absolute limit.
     expires_at: Timestamp,
     created_at: Timestamp,
     created: Instant,

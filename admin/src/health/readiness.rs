@@ -26,7 +26,7 @@ const PROBE_INTERVAL_MIN: Duration = Duration::from_millis(50);
 pub struct SubsystemState {
     /// Name in the answer of `/ready`.
     pub name: &'static str,
-    /// What is wrong. Only logged: `/ready` is public, and the reason may name files of the host.
+    /// The problem, if there is one. Only logged: `/ready` is public, and the reason may name files of the host.
     pub state: Result<(), String>,
 }
 
@@ -147,7 +147,7 @@ fn start_probe_thread(
 struct ProbedSubsystem {
     name: &'static str,
     begin: Sender<()>,
-    /// When the running probe began; `None` when no probe is running.
+    /// The start of the running probe; `None` when no probe is running.
     probing_since: Option<Instant>,
     last: Result<(), String>,
     /// Whether the subsystem was ready when its state was last logged.

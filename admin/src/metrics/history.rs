@@ -24,12 +24,12 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Everything that is kept.
 struct State {
-    /// When the first sample began.
+    /// The start of the first sample.
     started: Timestamp,
     series: [Series; Period::ALL.len()],
     days: BucketDays,
     dismissals: Dismissals,
-    /// When the metadata of the last backups were copied, the oldest first.
+    /// The times when the metadata of the last backups were copied, the oldest first.
     backups: VecDeque<Timestamp>,
 }
 

@@ -22,7 +22,7 @@ const PROCESS_READ_TIME_MAX: Duration = Duration::from_secs(2);
 pub struct CertificateSnapshot {
     /// The plane.
     pub plane: Plane,
-    /// When the certificate expires, in seconds since the Unix epoch; `None` when it does not say.
+    /// The expiry of the certificate, in seconds since the Unix epoch; `None` when it does not say.
     pub not_after: Option<u64>,
     /// Number of replacements since the start.
     pub replaced: u64,

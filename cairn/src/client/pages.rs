@@ -85,7 +85,7 @@ pub(crate) struct Pages<'c> {
     path: String,
     /// The parameters that all pages have.
     parameters: Query,
-    /// Where the next page begins; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     next: Option<Query>,
 }
 

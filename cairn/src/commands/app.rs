@@ -83,7 +83,7 @@ struct Ready {
     access_key: Option<String>,
     /// Only if this run made it.
     secret_key: Option<String>,
-    /// What was made, for people.
+    /// The things that were made, for people.
     created: Vec<String>,
 }
 

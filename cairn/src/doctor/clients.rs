@@ -56,7 +56,7 @@ pub(crate) struct Facts<'a> {
 
 /// The application that settings are made for, with its rights.
 pub(crate) struct Application<'a> {
-    /// Where its objects are if it has the whole bucket.
+    /// The name, and the prefix of its objects if it has the whole bucket.
     pub(crate) name: &'a str,
     pub(crate) bucket: &'a str,
     /// The beginning of its keys; empty for all keys.

@@ -136,7 +136,7 @@ pub(crate) struct Connection {
     pub(crate) credentials: Option<Credentials>,
     /// The certificate authority that is trusted, unless those of the host are.
     pub(crate) authority: Option<PathBuf>,
-    /// How many milliseconds the server's clock is ahead, if signatures must allow for it.
+    /// The number of milliseconds by which the server's clock is ahead, if signatures must allow for it.
     pub(crate) clock_ahead: Cell<i64>,
     /// Set when the user wants the program to end.
     stop: Arc<AtomicBool>,

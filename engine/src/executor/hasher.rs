@@ -36,7 +36,7 @@ struct Shared {
     hold_back: Cell<Duration>,
     /// The streams with queued buffers, in the order in which they are hashed.
     waiting: RefCell<VecDeque<Rc<RefCell<State>>>>,
-    /// How many streams are expected to have a buffer soon: those of the current epoch.
+    /// The number of streams that are expected to have a buffer soon: those of the current epoch.
     expected: Cell<usize>,
     /// Counts the waits that were in vain.
     epoch: Cell<u64>,

@@ -61,13 +61,13 @@ pub enum Effect {
 /// A planned failure: `times` operations fail after `skip` operations succeed.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// Which operations fail.
+    /// The operations that fail.
     pub operation: Operation,
-    /// How many of them succeed first.
+    /// The number of them that succeed first.
     pub skip: u64,
-    /// How many fail.
+    /// The number of failures.
     pub times: u64,
-    /// How they fail.
+    /// The effect of a failure.
     pub effect: Effect,
 }
 

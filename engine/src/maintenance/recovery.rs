@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// Tries to recover a slice. Owned by its maintainer.
 #[derive(Debug)]
 pub(crate) struct Recovery {
-    /// When the device is tested next. `None` while nothing has failed.
+    /// The time of the next test of the device. `None` while nothing has failed.
     next: Option<Instant>,
     pause: Duration,
     /// Tests that were passed in a row.

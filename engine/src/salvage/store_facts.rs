@@ -17,7 +17,8 @@ const BUCKET_RECORD_BYTES_MIN: usize = 17;
 
 /// The known facts about a store.
 pub(super) struct StoreFacts {
-    /// What may be its id: that of the superblock, then those of the volumes. Sealed payloads cannot be opened without it.
+    /// The ids that it may have: that of the superblock, then those of the volumes. Sealed payloads cannot be opened without
+    /// it.
     pub(super) ids_of_store: Vec<StoreId>,
     names: HashMap<u64, String>,
     /// Whether the catalog of buckets was read completely.

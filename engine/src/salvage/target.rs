@@ -34,7 +34,7 @@ pub struct SalvageLoss {
     pub version: Option<String>,
     /// The first encoded key that may be lost, and the first after it that is not.
     pub range: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// What happened.
+    /// The cause of the loss.
     pub reason: String,
 }
 

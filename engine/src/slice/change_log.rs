@@ -37,7 +37,7 @@ pub(crate) enum Change {
         key: Vec<u8>,
         /// Id of the bucket.
         bucket: u64,
-        /// What the record counts for.
+        /// The usage that the record counts for.
         counts: Usage,
         /// All extents that the record owns.
         extents: Vec<Extent>,

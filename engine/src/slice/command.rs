@@ -214,9 +214,9 @@ pub(crate) struct DueVersion {
 pub(crate) struct ExpireOutcome {
     /// The first so many candidates were decided. The others are left for another command.
     pub(crate) decided: usize,
-    /// What each rule did.
+    /// The counts of each rule.
     pub(crate) counts: Vec<(RuleId, RuleCounts)>,
-    /// Why some candidates could not be removed: the last reason.
+    /// The last reason why some candidates could not be removed.
     pub(crate) failure: Option<EngineError>,
 }
 
@@ -236,7 +236,7 @@ pub struct PutObject {
     pub condition: WriteCondition,
     /// Lock of the new version. Without a retention it gets the bucket's default retention.
     pub lock: ObjectLock,
-    /// Who asked for it, and why.
+    /// The origin of the request.
     pub origin: Origin,
 }
 
@@ -270,7 +270,7 @@ pub struct CompleteUpload {
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
     /// Conditions on the current object.
     pub condition: WriteCondition,
-    /// Who asked for it, and why.
+    /// The origin of the request.
     pub origin: Origin,
 }
 
@@ -302,12 +302,12 @@ pub struct ImportVersion {
     pub bucket: Arc<Bucket>,
     /// The key.
     pub key: ObjectKey,
-    /// What makes it this version.
+    /// The identity of the version at its source.
     pub identity: ImportedIdentity,
     /// Its content.
     pub content: ImportedContent,
     /// Whether storage events are written for it.
     pub emits_events: bool,
-    /// Who asked for it, and why.
+    /// The origin of the request.
     pub origin: Origin,
 }

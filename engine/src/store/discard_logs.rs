@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub enum DiscardMode {
     /// They are only examined. No log and no data is changed.
     Examine,
-    /// What precedes the damage is kept, and the rest is given up.
+    /// Everything before the damage is kept, and the rest is given up.
     Discard,
 }
 
@@ -37,7 +37,7 @@ pub struct LostObject {
 pub struct DamagedSlice {
     /// The folder of the slice's metadata.
     pub folder: PathBuf,
-    /// What is wrong, what is kept and what is lost.
+    /// The damaged log: its damage, and what is kept and lost.
     pub log: DamagedLog,
     /// The objects that the whole records after the damage change, in order. The log's length bounds their number.
     pub lost_objects: Vec<LostObject>,

@@ -76,9 +76,9 @@ pub struct StoreOptions {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
     pub encryption_at_rest: bool,
-    /// What the entity tags of new objects and parts are.
+    /// The kind of the entity tags of new objects and parts.
     pub etags: EtagKind,
-    /// What makes changes durable. A store can be opened with either after the other.
+    /// The mechanism that makes changes durable. A store can be opened with either after the other.
     pub commit: CommitMode,
     /// Whether changes write storage events.
     pub events: bool,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct ScrubStatus {
     record: Mutex<ScrubRecord>,
     pub(crate) running: AtomicBool,
-    /// What has been verified since the process started.
+    /// The progress of verification since the process started.
     pub(crate) total: Arc<VerifyProgress>,
 }
 

@@ -62,7 +62,7 @@ pub struct BucketSettings {
     pub location: Option<Arc<str>>,
     /// The encryption that was set.
     pub encryption: Option<BucketEncryption>,
-    /// What anybody may read. `None` if nothing was set.
+    /// The public access to the bucket. `None` if nothing was set.
     pub public_access: Option<Arc<PublicAccess>>,
     /// Lifecycle rules. They are stored in a record of their own.
     pub lifecycle: Option<Arc<LifecycleRules>>,
@@ -180,7 +180,7 @@ impl Usage {
     }
 }
 
-/// What there is, for people: `3 versions (2 of them current), 1 delete marker and 1 unfinished upload`.
+/// The content, for people: `3 versions (2 of them current), 1 delete marker and 1 unfinished upload`.
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let many = |count: u64| if count == 1 { "" } else { "s" };

@@ -209,7 +209,7 @@ pub struct Origin {
     pub principal: Arc<str>,
     /// Id of the request. Empty if no request asked for it.
     pub request_id: Arc<str>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
@@ -218,7 +218,7 @@ pub struct Origin {
 pub struct StorageEvent {
     /// Identity and position.
     pub id: EventId,
-    /// What happened.
+    /// The type of the event.
     pub kind: EventType,
     /// Name of the bucket.
     pub bucket: String,
@@ -260,9 +260,9 @@ impl StorageEvent {
 /// A query for events.
 #[derive(Clone, Debug)]
 pub struct EventQuery {
-    /// Where to begin, inclusive.
+    /// The start of the range, inclusive.
     pub from: Tick,
-    /// Where to end, exclusive.
+    /// The end of the range, exclusive.
     pub until: Tick,
     /// Only events of these types.
     pub types: EventTypes,

@@ -180,7 +180,7 @@ pub struct LifecycleRule {
     pub abort_uploads_days: Option<u32>,
     /// Whether the rule acts.
     pub is_enabled: bool,
-    /// When the rule was created.
+    /// The time when the rule was created.
     pub created_at: Timestamp,
 }
 

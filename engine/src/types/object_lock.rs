@@ -85,7 +85,7 @@ pub struct DefaultRetention {
     pub period: RetentionPeriod,
 }
 
-/// What it is, for people: `GOVERNANCE for 30 days`.
+/// The retention, for people: `GOVERNANCE for 30 days`.
 impl fmt::Display for DefaultRetention {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, unit) = match self.period {

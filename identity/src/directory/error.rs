@@ -28,7 +28,7 @@ pub enum DirectoryError {
     Invalid(String),
     /// A limit is reached.
     TooMany {
-        /// What is limited, in the plural.
+        /// The limited things, in the plural.
         what: &'static str,
         /// The limit.
         max: usize,

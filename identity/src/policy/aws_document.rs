@@ -74,7 +74,7 @@ pub fn explain_aws_document(json: &[u8]) -> Option<String> {
 #[derive(Default)]
 struct Translator {
     statements: Vec<StatementDraft>,
-    /// What cannot be translated, each with its place in the document.
+    /// The parts that cannot be translated, each with its place in the document.
     problems: Vec<String>,
 }
 

@@ -56,7 +56,7 @@ pub enum AuthError {
     },
     /// A presigned URL with a date in the future.
     NotYetValid {
-        /// When the URL becomes valid, ISO 8601.
+        /// The time when the URL becomes valid, ISO 8601.
         valid_from: String,
         /// The server's time, ISO 8601.
         server_time: String,
@@ -65,7 +65,7 @@ pub enum AuthError {
     Expired {
         /// The lifetime in seconds, if the URL has one and not the time of its end.
         lifetime_seconds: Option<u64>,
-        /// When it ended, ISO 8601.
+        /// The end of the validity, ISO 8601.
         expired_at: String,
         /// The server's time, ISO 8601.
         server_time: String,

@@ -79,13 +79,13 @@ struct State {
     file: LogFile,
     id: LogId,
     ring: Ring,
-    /// Where the next record goes if it fits.
+    /// The position of the next record, if it fits.
     next: Position,
     /// Totals of the environment after the last record.
     totals: Option<Totals>,
     /// Bytes that the data file used at the last checkpoint.
     used_at_checkpoint: u64,
-    /// When the oldest change that no checkpoint contains was appended.
+    /// The time when the oldest change that no checkpoint contains was appended.
     unsaved_since: Option<Instant>,
     /// Whether a record waits for room.
     wants_room: bool,
@@ -94,7 +94,7 @@ struct State {
     /// Whether the checkpointer must be woken.
     is_idle: bool,
     must_end: bool,
-    /// Why nothing can be appended any more.
+    /// The reason why nothing can be appended any more.
     failure: Option<String>,
     buffer: Vec<u8>,
 }

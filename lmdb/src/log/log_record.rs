@@ -49,7 +49,7 @@ const REMOVE: u8 = 2;
 pub(crate) struct LoggedChanges {
     /// Begins with room for the head.
     bytes: Vec<u8>,
-    /// Which tables are named, one bit for each number.
+    /// The tables that are named, one bit for each number.
     named: [u64; 4],
 }
 

@@ -19,7 +19,7 @@ type Begin<S> = fn(&Generation) -> Result<(RoTxn<'_, WithTls>, S), Error>;
 /// Keeps the pages of a snapshot until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin<S = Committed> {
-    /// What is known of the snapshot. For a checkpoint: its roots, and the place in the log that follows it.
+    /// The facts about the snapshot. For a checkpoint: its roots, and the place in the log that follows it.
     pub(crate) snapshot: S,
     /// The thread ends when this is dropped.
     release: Option<Sender<()>>,

@@ -22,7 +22,7 @@ pub(super) type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 #[derive(Default)]
 pub(super) struct LoggedTables {
     pub(super) tables: HashMap<String, Changes>,
-    /// What is wrong with the log.
+    /// The faults of the log.
     pub(super) faults: Vec<String>,
 }
 

@@ -81,7 +81,7 @@ impl Salvaged<'_> {
 pub struct SalvagedTable {
     name: String,
     root: Option<u64>,
-    /// What a search has found.
+    /// The records that a search has found.
     searched: BTreeMap<Vec<u8>, ValuePlace>,
     /// Ranges whose records may be lost, except for those that were found.
     pub lost: LostRanges,

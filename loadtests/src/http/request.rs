@@ -63,7 +63,7 @@ pub struct Target {
     pub host: String,
     /// Name of the bucket.
     pub bucket: String,
-    /// How requests are authenticated.
+    /// The authentication of requests.
     pub auth: Auth,
     /// Access key, secret key.
     pub credentials: (String, Secret),

@@ -24,7 +24,7 @@ pub enum Framing {
 pub struct Head {
     /// Status code.
     pub status: u16,
-    /// How the body ends.
+    /// The framing of the body.
     pub framing: Framing,
     /// Whether the server closes the connection after this response.
     pub close: bool,

@@ -46,7 +46,7 @@ pub(crate) struct PortContext<S> {
     /// The turns of those on this executor.
     pub(crate) unsigned_turns: UnsignedTurns,
     cached_now: Cell<Instant>,
-    /// When the timeouts were checked last.
+    /// The time of the last check of timeouts.
     checked_at: Cell<Instant>,
     date: Cell<HttpDate>,
     date_seconds: Cell<u64>,

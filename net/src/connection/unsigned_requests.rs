@@ -27,7 +27,7 @@ pub(crate) struct UnsignedRequests(Arc<Mutex<Table>>);
 #[derive(Default, Debug)]
 struct Table {
     requests: HashMap<u64, Entry>,
-    /// How many of them each client has; never 0.
+    /// The number of them that each client has; never 0.
     of_clients: HashMap<IpAddr, usize>,
     next_id: u64,
     /// The next ones to end, as of the last search.
@@ -49,7 +49,7 @@ struct Entry {
 pub(crate) struct UnsignedRequest {
     requests: UnsignedRequests,
     id: u64,
-    /// Where the bytes of the response are counted that the socket took.
+    /// The counter of the response's bytes that the socket took.
     pub(crate) sent: Arc<AtomicU64>,
     /// Ready when the request must end, to make room for another one.
     pub(crate) end: oneshot::Receiver<()>,

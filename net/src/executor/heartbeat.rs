@@ -35,7 +35,7 @@ pub(super) struct Heartbeats(Sender<Arc<FirstTask>>);
 struct FirstTask {
     /// `None` before it has run, and after it has ended.
     waker: Mutex<Option<Waker>>,
-    /// How many wake-ups there were since it last ran.
+    /// The number of wake-ups since it last ran.
     unanswered: AtomicU32,
 }
 

@@ -65,7 +65,7 @@ pub enum StartError {
         limit: u64,
         /// The executors that were requested.
         executors: usize,
-        /// How many of them the limit allows.
+        /// The number of them that the limit allows.
         possible: usize,
     },
     /// 0 executors were requested.

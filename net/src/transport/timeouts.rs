@@ -54,7 +54,7 @@ pub(crate) struct EvictionRank {
 pub(crate) struct TimeoutHandle {
     kind: Cell<WaitKind>,
     has_sent_request: Cell<bool>,
-    /// When the wait for a request began.
+    /// The start of the wait for a request.
     idle_since: Cell<Instant>,
     deadline: Cell<Instant>,
     end: Cell<WaitEnd>,

@@ -45,7 +45,7 @@ pub(crate) struct Wire {
     session: Option<Box<Session>>,
     timeout: Rc<TimeoutHandle>,
     read_buffer: ReadBuffer,
-    /// Where the bytes of an unsigned request's response are counted.
+    /// The counter of the bytes of an unsigned request's response.
     progress: Option<Arc<AtomicU64>>,
 }
 

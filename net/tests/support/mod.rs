@@ -56,7 +56,7 @@ pub struct TestServer {
     pub address: SocketAddr,
     pub drain: Drain,
     pub log: Arc<Mutex<Vec<String>>>,
-    /// How many calls of the service have begun.
+    /// The number of calls of the service that have begun.
     pub begun: Arc<AtomicUsize>,
     metrics: PortMetrics,
     joined: Option<thread::JoinHandle<()>>,

@@ -36,11 +36,11 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The configuration of the log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Which lines pass.
+    /// The filter that lines must pass.
     pub filter: LogFilter,
     /// The format of the lines.
     pub format: LogFormat,
-    /// Which requests have a line, if the filter enables request lines.
+    /// The requests that have a line, if the filter enables request lines.
     pub request_log: RequestLog,
     /// Whether the lines of requests name bucket and key.
     pub paths: bool,

@@ -80,7 +80,7 @@ struct Scanner {
     delimiter: Delimiter,
     /// Bytes that were read and not returned: those that came with the fields, or what may be the beginning of a delimiter.
     held: Vec<u8>,
-    /// What follows the delimiter, once it was found.
+    /// The bytes after the delimiter, once it was found.
     after: Option<Vec<u8>>,
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct PartReader {
     /// The bytes read, of which those from `at` on are not parsed yet.
     buffer: Vec<u8>,
     at: usize,
-    /// Where the search for the end of the present part goes on.
+    /// The position at which the search for the end of the present part goes on.
     searched: usize,
     bytes_max: usize,
     /// The error for a form that exceeds a limit.

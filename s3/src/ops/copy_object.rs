@@ -216,7 +216,7 @@ struct Copy {
     names_null: bool,
     rights: Rights,
     engine: Rc<Engine>,
-    /// Whose copies are bounded together.
+    /// The client whose copies are bounded together.
     client: String,
     object: OpenObject,
     /// The checksum to compute, and the source opened a second time for it.

@@ -42,9 +42,9 @@ pub(crate) struct Refusal<'a> {
     pub(crate) now: Timestamp,
     /// The mode of the server.
     pub(crate) compatibility: Compatibility,
-    /// Where the rule that decided is looked up.
+    /// The engine in which the rule that decided is looked up.
     pub(crate) engine: &'a Engine,
-    /// Where the credential is looked up that was not accepted.
+    /// The authenticator in which the credential that was not accepted is looked up.
     pub(crate) authenticator: &'a Authenticator<Box<dyn Credentials>>,
 }
 

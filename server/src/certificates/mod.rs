@@ -59,7 +59,7 @@ struct State {
     changed: Option<Stamp>,
     replaced: u64,
     refused: u64,
-    /// Why the current files are not in use.
+    /// The reason why the current files are not in use.
     refusal: Option<String>,
 }
 

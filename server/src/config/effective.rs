@@ -42,7 +42,7 @@ pub struct EffectiveKey {
     pub variable: String,
     /// Its value, with secrets redacted.
     pub value: Option<String>,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub origin: Origin,
 }
 

@@ -21,7 +21,7 @@ struct Facts {
     /// The addresses of the planes, as URLs.
     data: String,
     management: String,
-    /// Where shares are served, if not on the management plane only.
+    /// The address at which shares are served, if not on the management plane only.
     console: Option<String>,
     access_key: String,
     secret_key: String,

@@ -25,7 +25,7 @@ const OVERLAY: u64 = 0x794C_7630;
 pub(crate) struct FileSystem {
     /// Its name, for people.
     pub(crate) name: &'static str,
-    /// When stored data is lost, and what to do instead.
+    /// The loss of stored data, and its remedy.
     pub(crate) loss: Option<Loss>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct FileSystem {
 pub(crate) struct Loss {
     /// A sentence without its full stop.
     pub(crate) when: &'static str,
-    /// What to do.
+    /// The remedy.
     pub(crate) fix: &'static str,
 }
 

@@ -22,7 +22,7 @@ const CONTROLLER_1: &str = "memory";
 pub(crate) struct Usable {
     /// Bytes.
     pub(crate) bytes: u64,
-    /// What sets this limit.
+    /// The source of this limit.
     pub(crate) set_by: SetBy,
 }
 

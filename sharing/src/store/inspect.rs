@@ -20,7 +20,7 @@ pub struct LinkFinding {
     pub bucket: Option<String>,
     /// The object's key, if it is known.
     pub key: Option<String>,
-    /// What is wrong, for people.
+    /// The problem, for people.
     pub detail: String,
 }
 

@@ -30,7 +30,7 @@ pub struct LinkQuery {
 pub struct LinkPage<T> {
     /// The links, the newest first. There may be fewer than the limit although more follow.
     pub links: Vec<T>,
-    /// Where the next page begins; `None`: this is the last one.
+    /// The start of the next page; `None`: this is the last one.
     pub next: Option<LinkId>,
 }
 

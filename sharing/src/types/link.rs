@@ -123,17 +123,17 @@ pub struct Link {
     pub object: LinkObject,
     /// Free text for people; empty if not set.
     pub label: String,
-    /// When it was created.
+    /// The time when it was created.
     pub created_at: Timestamp,
-    /// Who created it: the principal, as in the audit trail.
+    /// The principal that created it, as in the audit trail.
     pub created_by: String,
-    /// When it stops working; `None`: never.
+    /// The time when it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// The time when it was revoked.
     pub revoked_at: Option<Timestamp>,
     /// Downloads that were counted.
     pub access_count: u64,
-    /// When the last download was counted.
+    /// The time when the last download was counted.
     pub last_accessed_at: Option<Timestamp>,
 }
 
@@ -157,8 +157,8 @@ pub struct NewLink {
     pub object: LinkObject,
     /// Free text for people; empty if not set.
     pub label: String,
-    /// Who creates it: the principal, as in the audit trail.
+    /// The principal that creates it, as in the audit trail.
     pub created_by: String,
-    /// When it stops working; `None`: never.
+    /// The time when it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
 }

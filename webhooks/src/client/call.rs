@@ -24,7 +24,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(super) struct Call {
     id: u64,
-    /// Where to.
+    /// The target.
     pub(super) target: TargetUrl,
     /// Whether pooled connections are left alone.
     only_new_connection: bool,
@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) judged: Vec<SocketAddr>,
     /// Whether a connection was made. Otherwise a pooled one is used.
     pub(super) has_connected: bool,
-    /// What the request failed at, if our own code knows it better than ureq.
+    /// The failure of the request, if our own code knows it better than ureq.
     pub(super) failure: Option<Failure>,
     /// The current step.
     pub(super) step: Step,

@@ -30,11 +30,11 @@ const USER_AGENT: &str = concat!("Cairn-Webhook/", env!("CARGO_PKG_VERSION"));
 /// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Which targets are allowed.
+    /// The policy on targets.
     pub policy: TargetPolicy,
     /// Time limit of an attempt, from the look-up to the end of the answer.
     pub request_timeout: Duration,
-    /// Which certificate authorities are trusted.
+    /// The certificate authorities that are trusted.
     pub authorities: Authorities,
 }
 

@@ -123,7 +123,7 @@ pub struct RefusedAddress {
     pub address: IpAddr,
     /// The IPv4 address inside of it that was refused.
     pub inside: Option<Ipv4Addr>,
-    /// What it is.
+    /// The kind of the address.
     pub kind: AddressKind,
     /// Whether `webhooks.allow_private_networks` would allow it.
     pub allowed_by_setting: bool,

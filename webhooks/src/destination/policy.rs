@@ -13,7 +13,7 @@ pub struct TargetPolicy {
     pub allow_http: bool,
     /// `webhooks.allow_private_networks`: whether loopback, private, shared and unique local addresses are allowed.
     pub allow_private_networks: bool,
-    /// Where this server listens. A delivery never goes there, whatever the settings.
+    /// The listeners of this server. A delivery never goes there, whatever the settings.
     pub own_listeners: Vec<SocketAddr>,
 }
 

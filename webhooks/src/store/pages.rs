@@ -18,7 +18,7 @@ type Place = (Timestamp, DeliveryId);
 /// A part of the events whose deliveries failed.
 pub(crate) struct FailedEvents {
     pub(crate) events: Vec<(Tick, EventType)>,
-    /// Where the next part begins, if there may be one.
+    /// The start of the next part, if there may be one.
     pub(crate) next: Option<Place>,
 }
 

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 pub(crate) struct WebhookState {
     pub(crate) record: Arc<WebhookRecord>,
     pub(crate) health: Health,
-    /// When the oldest waiting delivery was queued.
+    /// The time when the oldest waiting delivery was queued.
     pub(crate) oldest_pending: Option<Timestamp>,
     /// Events that were not delivered.
     pub(crate) losses: Losses,

@@ -97,7 +97,7 @@ struct Loop<'w> {
     queue: &'w Queue,
     /// Whether outcomes wait for space.
     is_waiting: bool,
-    /// When log entries were last looked for that are too old, and none was found.
+    /// The time of the last search for log entries that are too old, if none was found.
     retention_checked: Option<Instant>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Events {
     state: Mutex<(Vec<StorageEvent>, u64)>,
     changed: Condvar,
     last: AtomicU64,
-    /// Where the last page began that was read.
+    /// The start of the last page that was read.
     read_from: AtomicU64,
 }
 

@@ -43,7 +43,7 @@ struct SignInBody<'s> {
     name: &'s str,
     /// The only origin at which the page can begin a sign-in.
     console_url: &'s str,
-    /// Why the last sign-in of this browser has failed. It is said once.
+    /// The reason why the last sign-in of this browser has failed. It is said once.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
 }

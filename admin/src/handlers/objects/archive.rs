@@ -97,7 +97,7 @@ enum Members {
         /// As they were then.
         at: Option<Timestamp>,
         page: std::vec::IntoIter<ListedObject>,
-        /// Where the next page begins.
+        /// The start of the next page.
         after: Option<ListPosition>,
         is_last_page: bool,
     },

@@ -16,7 +16,7 @@ use crate::reply::Reply;
 pub(crate) struct Destination {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
-    /// What must be true of the key's current object. The commit decides.
+    /// The condition on the key's current object. The commit decides.
     pub(crate) condition: WriteCondition,
 }
 

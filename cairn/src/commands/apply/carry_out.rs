@@ -15,11 +15,11 @@ use crate::terminal::plain;
 /// The changes that were carried out.
 #[derive(Default)]
 pub(super) struct Done {
-    /// How many changes were made completely.
+    /// The number of changes that were made completely.
     pub(super) changes: usize,
-    /// What to do next about what was made.
+    /// The next steps for what was made.
     pub(super) hints: Vec<String>,
-    /// Why the next change was not made, and what else was not.
+    /// The reason why the next change was not made, and the other changes that were not.
     pub(super) failure: Option<String>,
 }
 

@@ -91,7 +91,7 @@ pub(super) struct Change {
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) members: Vec<Member>,
-    /// What each step does, for messages, and the step.
+    /// The steps, each with a description for messages.
     pub(super) steps: Vec<(&'static str, Step)>,
 }
 

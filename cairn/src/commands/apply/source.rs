@@ -32,7 +32,7 @@ pub(super) struct Tables {
 pub(super) struct Problems {
     /// The file, as messages name it.
     file: String,
-    /// Where each line begins, in bytes.
+    /// The offset of each line, in bytes.
     lines: Vec<usize>,
     found: RefCell<Vec<(usize, String)>>,
 }

@@ -35,7 +35,7 @@ pub(super) struct Hold<'c> {
     /// Its id, and its folders on the host of the server.
     pub(super) held: HeldFolders,
     is_ended: bool,
-    /// Why the store is not held any more.
+    /// The reason why the store is not held any more.
     loss: Mutex<Option<Failure>>,
 }
 

@@ -48,7 +48,7 @@ The command can be repeated: what is here already is left as it is.")]
 /// The accounts that an export would become here, for the plan of a move.
 pub(super) struct PlannedAccounts {
     pub(super) losses: Vec<Loss>,
-    /// What policies would allow beside what the source allows.
+    /// The rights of policies that exceed those at the source.
     pub(super) wider: Vec<Wider>,
 }
 
@@ -127,9 +127,9 @@ struct AccountLine<'w> {
 struct PolicyLine<'w> {
     name: &'w str,
     result: Fate,
-    /// What it allows here and not at the source.
+    /// The rights here that the source does not give.
     wider: &'w [Difference],
-    /// What it allows at the source and not here, and is hardly missed.
+    /// The rights at the source that are left out here, and are hardly missed.
     left_out: &'w [Difference],
 }
 

@@ -81,7 +81,7 @@ pub(super) struct VersionRequest {
 pub(super) struct Copier<'a> {
     pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,
-    /// Where uploads are noted; `None` for a comparison, which makes none.
+    /// The journal in which uploads are noted; `None` for a comparison, which makes none.
     pub(super) journal: Option<&'a Journal>,
     pub(super) throttle: &'a Throttle,
     pub(super) permits: &'a Permits,

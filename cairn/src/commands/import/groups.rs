@@ -150,7 +150,7 @@ type Pages = Receiver<Result<(Vec<Entry>, Detail), Trouble>>;
 
 /// A range of a list.
 struct Range {
-    /// Where it begins.
+    /// The start of the range.
     place: Place,
     /// Its last key; `None` for the last range.
     until: Option<String>,

@@ -43,7 +43,7 @@ struct Measured {
     bytes: AtomicU64,
     /// The first refusal of each bucket.
     refused: Mutex<BTreeMap<String, (String, Trouble)>>,
-    /// Why the measurement ended early.
+    /// The reason why the measurement ended early.
     trouble: Mutex<Option<Trouble>>,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Relocation<'r> {
     client: &'r Client,
     source: &'r Place,
     destination: &'r Place,
-    /// What was done, in the past tense: `copied`.
+    /// The action that was done, in the past tense: `copied`.
     done: &'static str,
     /// The key of the destination, or the folder.
     folder: String,

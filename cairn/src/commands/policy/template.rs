@@ -5,7 +5,7 @@ use cairn_api::{PolicyDocument, Statement};
 use crate::choice::choice;
 
 choice! {
-    /// What a template allows.
+    /// The rights that a template gives.
     Template = "read-only" | "read-write" | "create-only"
 }
 

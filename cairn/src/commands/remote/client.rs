@@ -49,7 +49,7 @@ pub(crate) struct Variables {
     access_key: &'static str,
     secret_key: &'static str,
     authorities: &'static str,
-    /// What the store is called in messages.
+    /// The name of the store in messages.
     store: &'static str,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Remote {
     region: Mutex<String>,
     /// The key of the requests of today.
     day_key: Mutex<Option<DayKey>>,
-    /// How many milliseconds its clock is ahead, if signatures must allow for it.
+    /// The number of milliseconds by which its clock is ahead, if signatures must allow for it.
     clock_ahead: AtomicI64,
     /// Slows transfers down as a whole: time limits are longer by this factor.
     patience: u32,

@@ -55,7 +55,7 @@ pub(crate) type Place = Vec<(&'static str, String)>;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) entries: Vec<Entry>,
-    /// Where the next page begins; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     pub(crate) next: Option<Place>,
     /// Whether the source lists tags and locks.
     pub(crate) has_settings: bool,
@@ -110,7 +110,7 @@ pub(super) fn objects(document: &str) -> Result<Page, String> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PartialPage<T> {
     pub(crate) entries: Vec<T>,
-    /// Where the next page begins; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     pub(crate) next: Option<Place>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Scanned {
     pub(crate) snapshot: u64,
     /// Maximal runs that are marked but owned by no record, up to a limit.
     pub(crate) orphans: Vec<Extent>,
-    /// Why the slice must not be repaired, if so.
+    /// The reason why the slice must not be repaired, if there is one.
     pub(crate) refusal: Option<String>,
 }
 
@@ -62,14 +62,14 @@ pub(super) struct Scan<'s> {
     pub(super) slice: &'s Slice,
     pub(super) replica: Replica,
     pub(super) volumes: VolumeBounds,
-    /// Why something could not be compared, if so.
+    /// The reason why something could not be compared, if there is one.
     pub(super) undecided: Option<String>,
     /// Whether a stored value failed its check. Then the hash of the totals may be wrong too.
     pub(super) is_damaged: bool,
     /// The last record that was read.
     pub(super) cursor: Cursor,
     pub(super) unconfirmed: Vec<UnknownBucketRecord>,
-    /// Which buckets have a due index in the snapshot.
+    /// The buckets that have a due index in the snapshot.
     pub(super) due_states: DueStateMap,
     /// Parts that were looked up for the record of a version.
     parts_looked_up: u64,

@@ -68,7 +68,7 @@ pub(crate) struct Batch<'s> {
     effects: CommitEffects,
     /// The changes of records, if someone follows the slice's change log.
     changes: Option<Vec<Change>>,
-    /// Which buckets have a due index, with the changes of this batch.
+    /// The buckets that have a due index, with the changes of this batch.
     due_states: DueStateMap,
     due_states_changed: bool,
     /// Number of part records that were read or removed.

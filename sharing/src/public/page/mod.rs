@@ -32,9 +32,9 @@ pub(crate) struct FileView {
     pub(crate) content_type: String,
     /// Its class.
     pub(crate) class: MediaClass,
-    /// When the version was written.
+    /// The time when the version was written.
     pub(crate) last_modified: Timestamp,
-    /// When the share expires.
+    /// The time when the share expires.
     pub(crate) expires_at: Option<Timestamp>,
     /// Downloads that are left, if their number is limited.
     pub(crate) downloads_left: Option<u64>,

@@ -24,7 +24,7 @@ pub(crate) struct Visit<'r> {
     pub(crate) id: &'r str,
     /// The token, which is the one of the share.
     pub(crate) token: &'r CapabilityToken,
-    /// What is wanted of the share.
+    /// The wanted part of the share.
     pub(crate) page: SharePage,
     pub(crate) share: &'r Share,
 }

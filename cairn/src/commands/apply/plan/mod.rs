@@ -23,7 +23,7 @@ const STORAGE_ADMIN: &str = "storage_admin";
 /// The plan of an apply: the changes that are needed.
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
-    /// What the server has and the file does not, and what is left alone: kinds with names.
+    /// The things that the server has and the file does not, and that are left alone: kinds with names.
     pub(super) not_in_file: Vec<(&'static str, String)>,
 }
 
