@@ -11,7 +11,7 @@ text! {
         "bucket.created", "bucket.deleted", "object.created", "object.updated", "object.deleted", "object.restored",
         "multipart.completed", "multipart.aborted"
     ]);
-    /// Whether the oldest or the latest event comes first.
+    /// The order of events: the oldest or the latest first.
     EventOrder("enum" = ["asc", "desc"]);
     /// The reason why the store changed something itself.
     EventReason("enum" = ["lifecycle"]);

@@ -16,9 +16,9 @@ text! {
     Password("minLength" = 1, "maxLength" = 1024);
     /// The disposition of the content: browsers show it or download it.
     Disposition("enum" = ["inline", "attachment"]);
-    /// Whether a share can be used. Exhausted: it was downloaded as often as allowed.
+    /// The status of a share. Exhausted: it was downloaded as often as allowed.
     ShareStatus("enum" = ["active", "revoked", "expired", "exhausted"]);
-    /// Whether an embed can be used.
+    /// The status of an embed.
     EmbedStatus("enum" = ["active", "revoked", "expired"]);
     /// Whoever has the URL can use it.
     CapabilityUrl("pattern" = "^https?://.+/[se]/[A-Za-z0-9_-]{43}$");

@@ -10,7 +10,7 @@ use crate::text::{BucketName, Description, Id, IpAddress, Name, ObjectKey, Time,
 text! {
     /// The action of a request.
     Action("enum" = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"]);
-    /// Whether a statement allows or denies. A denial decides.
+    /// The effect of a statement: it allows or denies. A denial decides.
     Effect("enum" = ["allow", "deny"]);
     /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, `bucket:<bucket>/<prefix>*`, or `bucket:<prefix>*` for all buckets whose names
     /// begin so, with their objects. A key or prefix of keys has at most 1024 bytes of UTF-8.
@@ -88,8 +88,8 @@ pub struct PolicyStatements {
     pub policies: Vec<Policy>,
 }
 
-/// Whether an account, the account of an access key, or anybody without a signature may do something. An action on objects
-/// needs a key.
+/// A question about access: whether an account, the account of an access key, or anybody without a signature may do something.
+/// An action on objects needs a key.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::text::{BucketName, Time, text};
 
 text! {
-    /// Whether there is enough free space.
+    /// The state of the disk's free space.
     DiskState("enum" = ["ok", "low", "refusing"]);
-    /// Whether writes are accepted.
+    /// The state of writes.
     WriteState("enum" = ["accepted", "refused"]);
     /// The state of a compaction.
     CompactionState("enum" = ["none", "running", "done", "failed"]);

@@ -11,9 +11,9 @@ use crate::text::{BucketName, Time, text};
 text! {
     /// The process accepts connections.
     HealthWord("const" = "ok");
-    /// Whether something works.
+    /// The readiness of a subsystem.
     ReadinessWord("enum" = ["ready", "not_ready"]);
-    /// Whether requests that AWS treats otherwise are refused or answered as well as possible.
+    /// The compatibility mode: requests that AWS treats otherwise are refused, or answered as well as possible.
     S3Compatibility("enum" = ["strict", "extended"]);
     /// The kind of a metric, as Prometheus defines it.
     MetricKind("enum" = ["counter", "gauge", "histogram"]);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::text::{Time, text};
 
 text! {
-    /// Whether content is what was stored.
+    /// The status of verified content: whether it is what was stored.
     VerificationStatus("enum" = ["ok", "corrupt", "missing"]);
     /// The algorithm of a signature.
     ProofAlgorithm("const" = "ed25519");

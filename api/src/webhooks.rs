@@ -14,7 +14,7 @@ text! {
     PrefixFilter("maxLength" = 255);
     /// Signs deliveries. Returned only once.
     SigningSecret("pattern" = "^whsec_[A-Za-z0-9+/]{43}=$");
-    /// Whether deliveries succeed.
+    /// The state of deliveries.
     WebhookState("enum" = ["ok", "failing", "paused"]);
     /// The status of a delivery.
     DeliveryStatus("enum" = ["pending", "succeeded", "failed", "dropped"]);

@@ -46,7 +46,7 @@ pub struct BucketEncryption {
 /// Settings of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketSettings {
-    /// Whether the bucket keeps versions.
+    /// The versioning state.
     pub versioning: Versioning,
     /// Whether its versions can be locked. Fixed when the bucket is created.
     pub object_lock: bool,

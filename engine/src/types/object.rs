@@ -388,7 +388,7 @@ pub struct DeletedObject {
     pub marker: VersionName,
     /// The delete marker that deleted the object: the one directly above it.
     pub first_marker: VersionName,
-    /// The time when the delete marker was written.
+    /// The time when that marker was written.
     pub deleted_at: Timestamp,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Step {
     pub(crate) number: u64,
     /// First and last byte of a range.
     pub(crate) range: Option<(u64, u64)>,
-    /// Whether the key is expected to exist.
+    /// The expected presence of the key.
     pub(crate) presence: Presence,
 }
 
