@@ -245,8 +245,8 @@ impl Call<'_, '_> {
     }
 
     /// Checks before a change is made, and after a wait, that the caller's token or session is still valid. Reading a body or
-    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end, and a member may
-    /// lose rights.
+    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end, and a member
+    /// may lose rights.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`; of members also `FORBIDDEN`.

@@ -12,8 +12,8 @@ text! {
     Action("enum" = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"]);
     /// The effect of a statement: it allows or denies. A denial decides.
     Effect("enum" = ["allow", "deny"]);
-    /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, `bucket:<bucket>/<prefix>*`, or `bucket:<prefix>*` for all buckets whose names
-    /// begin so, with their objects. A key or prefix of keys has at most 1024 bytes of UTF-8.
+    /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, `bucket:<bucket>/<prefix>*`, or `bucket:<prefix>*` for all buckets whose
+    /// names begin so, with their objects. A key or prefix of keys has at most 1024 bytes of UTF-8.
     PolicyResource("pattern" = r"^bucket:([a-z0-9.-]{0,63}\*|(?!xn--|sthree-|amzn-s3-demo-)(?![^/]*\.\.)(?![0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/|$))(?![^/]*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)(/|$))[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^*]{1,1024}|/[^*]{0,1024}\*)?)$");
     /// An address, or a network with no bits set after its prefix, such as `10.0.0.0/8` or `2001:db8::/32`.
     Network("pattern" = r"^[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?$");

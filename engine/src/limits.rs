@@ -212,8 +212,8 @@ pub(crate) const LOG_BYTES_MAX: u64 = scaled(64 << 20, 128 << 10);
 pub(crate) const LOG_BYTES_LEAST: u64 = scaled(2 << 20, 128 << 10);
 /// The logs of all slices together may take this fraction of the disk.
 pub(crate) const LOG_DISK_SHARE: u64 = 64;
-/// Bytes of log records, or of new pages of metadata, after which a checkpoint is made. More means fewer flushes, but more pages
-/// that cannot be reused yet, and a longer start after a crash.
+/// Bytes of log records, or of new pages of metadata, after which a checkpoint is made. More means fewer flushes, but more
+/// pages that cannot be reused yet, and a longer start after a crash.
 pub(crate) const CHECKPOINT_BYTES: u64 = scaled(16 << 20, 32 << 10);
 
 /// Address space of a slice's metadata map.
@@ -225,7 +225,8 @@ pub(crate) const CONTROL_MAP_BYTES: usize = 1 << 34;
 /// refused.
 pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
 
-/// Most extents that a hold keeps in one slice: 48 MiB of memory. A store that removes more while it is held is too busy for it.
+/// Most extents that a hold keeps in one slice: 48 MiB of memory. A store that removes more while it is held is too busy for
+/// it.
 pub(crate) const HELD_EXTENTS_MAX: usize = if cfg!(feature = "simulation") { 64 } else { 4 << 20 };
 /// Extents of a hold that are freed at once, which takes less than a millisecond.
 pub(crate) const HELD_RELEASED_AT_ONCE: usize = 1024;

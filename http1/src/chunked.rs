@@ -1,7 +1,7 @@
 //! Removes the chunked transfer coding of a request body.
 //!
-//! Source: RFC 9112 section 7.1. The decoder works in place, so that content which was read into its destination stays there. It also says how many more
-//! bytes are certain to come: who reads no more than these never reads into the next request.
+//! Source: RFC 9112 section 7.1. The decoder works in place, so that content which was read into its destination stays there.
+//! It also says how many more bytes are certain to come: who reads no more than these never reads into the next request.
 //!
 //! Invariants: the same bytes give the same result wherever they are cut. A body that two servers could understand
 //! differently is refused, and then the start of the next request is unknown. Extensions and trailer fields are ignored, as

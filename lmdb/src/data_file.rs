@@ -1,7 +1,7 @@
 //! The pages of a data file, read without a map.
 //!
-//! A page begins with 16 bytes: its number (8), zeros (2), flags (2), and where its free space begins and ends (2 each). Nodes are
-//! found through the offsets (2 each) after that. A node is drawn after `MDB_node` of LMDB's `mdb.c`:
+//! A page begins with 16 bytes: its number (8), zeros (2), flags (2), and where its free space begins and ends (2 each). Nodes
+//! are found through the offsets (2 each) after that. A node is drawn after `MDB_node` of LMDB's `mdb.c`:
 //!
 //! ```text
 //! offset  size  what

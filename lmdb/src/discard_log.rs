@@ -1,8 +1,8 @@
 //! Gives up a commit log that is missing or damaged.
 //!
-//! An opening refuses such a log, because acknowledged changes are missing. If there is no backup, the environment can continue with
-//! the last checkpoint and the records before the damage. What later records hold is not applied: each record relies on all
-//! records before it. They stay in a copy of the log.
+//! An opening refuses such a log, because acknowledged changes are missing. If there is no backup, the environment can continue
+//! with the last checkpoint and the records before the damage. What later records hold is not applied: each record relies on
+//! all records before it. They stay in a copy of the log.
 
 use crate::environment::{EnvironmentOptions, Recovered, remove_unfinished_compactions};
 use crate::error::Error;
@@ -65,8 +65,8 @@ pub fn examine_log(folder: &Path, lost: &mut LostChange<'_>) -> Result<Option<Da
 /// After a crash at any moment, it can be called again.
 ///
 /// # Errors
-/// As [`examine_log`]; [`Error::Truncated`] if the data file is shorter than its checkpoint; [`Error::DamagedLog`] if the records
-/// before the damage do not fit the checkpoint; otherwise those of LMDB and of the file system.
+/// As [`examine_log`]; [`Error::Truncated`] if the data file is shorter than its checkpoint; [`Error::DamagedLog`] if the
+/// records before the damage do not fit the checkpoint; otherwise those of LMDB and of the file system.
 pub fn discard_log(
     folder: &Path,
     options: EnvironmentOptions,

@@ -27,8 +27,8 @@ pub(crate) const TABLES_MAX: u32 = 64;
 /// takes fractions of a second, so this suffices for hundreds of thousands of changes a second.
 pub(crate) const CHANGED_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of records that one step of such a compaction copies. The device gets them when it has written those of the step before,
-/// so other flushes wait for about this much.
+/// Bytes of records that one step of such a compaction copies. The device gets them when it has written those of the step
+/// before, so other flushes wait for about this much.
 pub(crate) const COPY_STEP_BYTES: usize = 2 << 20;
 
 /// Bytes of changed records that are copied again in one transaction. They lie anywhere, and each takes pages of its own.

@@ -1,6 +1,7 @@
 //! Webhooks as the rest of the process uses them.
 //!
-//! Methods that wait are futures that never block their thread: the writer, a reader thread and short-lived threads do the work.
+//! Methods that wait are futures that never block their thread: the writer, a reader thread and short-lived threads do the
+//! work.
 
 use crate::client::{Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
@@ -188,8 +189,8 @@ impl Webhooks {
         changed.await.map(|webhook| self.view(&webhook))
     }
 
-    /// Enables or disables a webhook. One that is disabled drops its waiting deliveries. One that is enabled receives events that
-    /// are committed from now on.
+    /// Enables or disables a webhook. One that is disabled drops its waiting deliveries. One that is enabled receives events
+    /// that are committed from now on.
     ///
     /// # Errors
     /// [`WebhookError::WebhookNotFound`], or a failure.
@@ -342,7 +343,8 @@ impl Webhooks {
     }
 
     /// Begins no further attempts, waits for those that are being made, at most for `grace`, and interrupts the rest. Then
-    /// everything is on disk. Blocks. Later calls are refused with [`StoreFailure::Closing`](cairn_tables::StoreFailure::Closing).
+    /// everything is on disk. Blocks. Later calls are refused with
+    /// [`StoreFailure::Closing`](cairn_tables::StoreFailure::Closing).
     ///
     /// The source of events must still be open.
     pub fn close(&self, grace: Duration) {

@@ -1,7 +1,8 @@
 //! Sessions of the console: a cookie in place of a credential.
 //!
-//! A browser logs in once with a token or the root credential, or through an OpenID provider, and keeps only a random id in a cookie that scripts cannot
-//! read. The sessions are in memory: the end of the process ends them. Only the SHA-256 of an id is kept.
+//! A browser logs in once with a token or the root credential, or through an OpenID provider, and keeps only a random id in a
+//! cookie that scripts cannot read. The sessions are in memory: the end of the process ends them. Only the SHA-256 of an id is
+//! kept.
 //!
 //! A session ends when it is deleted, when it was not used for the idle limit, at its absolute limit, and when its
 //! management token is deleted or expires.

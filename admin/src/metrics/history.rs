@@ -1,8 +1,8 @@
 //! Figures over time: metrics of an hour, a day and a month, space by bucket of 90 days, and what people dismissed.
 //!
 //! A thread reads the counters that exist every ten seconds, and keeps the differences. Requests pay nothing for it. Every ten
-//! minutes, at a clean end and after a change by a person, it writes everything to a small file (`history_file.rs`). The time in
-//! which the process did not run, or the machine slept, is missing.
+//! minutes, at a clean end and after a change by a person, it writes everything to a small file (`history_file.rs`). The time
+//! in which the process did not run, or the machine slept, is missing.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

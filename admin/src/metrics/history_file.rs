@@ -17,8 +17,8 @@
 //!   number of dismissals (4), then for each its subject, who (texts), until (8)
 //!   number of backups (4), then the time of each (8)
 //! ```
-//! Nothing depends on it. A file that cannot be read is set aside as `history.damaged`, and the history begins anew. Writing makes
-//! a new file, flushes it, and gives it the name of the old one, so a crash leaves one of the two.
+//! Nothing depends on it. A file that cannot be read is set aside as `history.damaged`, and the history begins anew. Writing
+//! makes a new file, flushes it, and gives it the name of the old one, so a crash leaves one of the two.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -30,8 +30,8 @@ noun! {
 }
 
 command! {
-    /// Create an account and a policy for an application, its bucket if it is missing, and print the settings of its client with
-    /// the keys. A second run with the same options changes nothing; one that was interrupted is completed.
+    /// Create an account and a policy for an application, its bucket if it is missing, and print the settings of its client
+    /// with the keys. A second run with the same options changes nothing; one that was interrupted is completed.
     #[argh(note = "Rights: read-write lists, reads, writes and deletes. read-only lists and reads. create-only lists, reads, and
 writes new objects, but overwrites and deletes nothing.")]
     struct Create("create") {

@@ -1,10 +1,10 @@
 //! The settings that each client needs for a server, from `clients.json`.
 //!
-//! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may
-//! have conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of
-//! one's own), `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket). `!` in
-//! front of one is its opposite.
-//! Names in braces are replaced; for an application, also the words `ACCESS_KEY`, `SECRET_KEY`, `BUCKET` and `PATH`.
+//! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may have
+//! conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of one's own),
+//! `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket). `!` in front of
+//! one is its opposite. Names in braces are replaced; for an application, also the words `ACCESS_KEY`, `SECRET_KEY`, `BUCKET`
+//! and `PATH`.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

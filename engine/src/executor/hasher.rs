@@ -5,7 +5,8 @@
 //! than one. Therefore the task waits for other streams, but not long: until each expected stream has a buffer or no lane is
 //! left, until a stream has two buffers or its writer waits, or until [`HOLD_BACK`] has passed. A stream is expected from its
 //! first buffer on. A stream that missed one round is not waited for again until its next buffer arrives, so a slow client
-//! delays others once. The writers bound work and memory: none passes another buffer while [`WRITES_IN_FLIGHT_MAX`] of its buffers wait.
+//! delays others once. The writers bound work and memory: none passes another buffer while [`WRITES_IN_FLIGHT_MAX`] of its
+//! buffers wait.
 
 use crate::device::executor_files::SharedBuffer;
 use crate::executor::memory_budget::MemoryPermit;

@@ -3,9 +3,9 @@
 //! Flushed data and data that is only written are kept apart.
 //!
 //! Each file has a live image, which reads see, a durable image, and the ordered list of changes since its last flush. A flush
-//! makes durable the writes that had *completed* when it began. Writes by executors complete after a few yields of the executor.
-//! Names (creations, renames and removals) become durable with a flush of their folder. What a power cut leaves is computed in
-//! `power_cut.rs`.
+//! makes durable the writes that had *completed* when it began. Writes by executors complete after a few yields of the
+//! executor. Names (creations, renames and removals) become durable with a flush of their folder. What a power cut leaves is
+//! computed in `power_cut.rs`.
 //!
 //! Failures are planned with [`SimulatedDisk::plan`]. After a failed flush it stays unknown whether the data is durable,
 //! whatever later flushes report: the Linux kernel reports a failed write-back once.

@@ -191,8 +191,8 @@ fn slice_of_key<'t>(
 
 /// The start of a page that continues after a version.
 ///
-/// If the version was a null version or an imported one and has been removed, the page begins with the first version of the key: returning
-/// some versions twice is better than leaving some out.
+/// If the version was a null version or an imported one and has been removed, the page begins with the first version of the
+/// key: returning some versions twice is better than leaving some out.
 fn start_after_version(
     slices: &[Arc<Slice>],
     txns: &[ReadTxn<'_>],

@@ -50,8 +50,8 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Returns the lifecycle rules of each bucket. The first one matches the keys of the tasks. The second one matches all keys, but
-/// has tags that no version has.
+/// Returns the lifecycle rules of each bucket. The first one matches the keys of the tasks. The second one matches all keys,
+/// but has tags that no version has.
 fn rules() -> LifecycleRules {
     let rule = LifecycleRule {
         id: RuleId([7; 16]),

@@ -1,8 +1,8 @@
 //! Recovery after a simulated power cut, checked against the history.
 //!
 //! The store is opened by the ordinary recovery. Every version is read byte for byte (`bucket_contents.rs`). The usage of the
-//! buckets, the storage events (`event_replay.rs`), the store's own inspection and the sum of its space must agree with what was
-//! read.
+//! buckets, the storage events (`event_replay.rs`), the store's own inspection and the sum of its space must agree with what
+//! was read.
 
 use crate::api::engine::Engine;
 use crate::fault::{DiskSnapshot, Kept, Simulation};

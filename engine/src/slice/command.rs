@@ -264,7 +264,8 @@ pub struct CompleteUpload {
     pub key: ObjectKey,
     /// The upload.
     pub upload: UploadId,
-    /// Number and [`PartInfo::md5`](crate::PartInfo::md5) of each part of the object, in ascending order of numbers. Other parts are removed.
+    /// Number and [`PartInfo::md5`](crate::PartInfo::md5) of each part of the object, in ascending order of numbers. Other
+    /// parts are removed.
     pub parts: Vec<(u16, [u8; 16])>,
     /// Checksums of the object.
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,

@@ -45,8 +45,8 @@ pub struct DamagedSlice {
 
 /// Examines the commit logs of the store in `data_dir`, and gives up the damaged ones. Returns these.
 ///
-/// No process may be using the store. The master key is not needed. If one log cannot be given up, none is changed after it; another
-/// call continues.
+/// No process may be using the store. The master key is not needed. If one log cannot be given up, none is changed after it;
+/// another call continues.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -80,8 +80,8 @@ pub fn discard_damaged_logs(data_dir: &Path, mode: DiscardMode) -> Result<Vec<Da
     Ok(slices.collect())
 }
 
-/// Returns the names of all buckets by their ids, as far as they can be read: this command must work on a damaged store. Opening
-/// the catalog writes its lock file, and tidies up after a crash as a start does.
+/// Returns the names of all buckets by their ids, as far as they can be read: this command must work on a damaged store.
+/// Opening the catalog writes its lock file, and tidies up after a crash as a start does.
 fn bucket_names(data_dir: &Path, store: &StoppedStore) -> BTreeMap<u64, BucketName> {
     let events = EventSource::new(&Arc::default(), false);
     let buckets = BucketCatalog::open(data_dir, store.id(), events).map(|(_, buckets)| buckets);

@@ -87,7 +87,8 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Returns options without a cache and a reserve. Space never counts as low. New payloads are not sealed, and space is never given back.
+    /// Returns options without a cache and a reserve. Space never counts as low. New payloads are not sealed, and space is
+    /// never given back.
     #[must_use]
     pub fn new(data_dir: PathBuf, master_key: Zeroizing<Vec<u8>>) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! The pin of a checkpoint: a read transaction that keeps the pages of its snapshot.
 //!
-//! LMDB ties a read transaction to its thread, and a thread has at most one. The pins of two checkpoints overlap. So each pin has
-//! a thread of its own, which only waits.
+//! LMDB ties a read transaction to its thread, and a thread has at most one. The pins of two checkpoints overlap. So each pin
+//! has a thread of its own, which only waits.
 
 use crate::error::Error;
 use crate::generation::{Committed, Generation};

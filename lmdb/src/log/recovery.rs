@@ -38,7 +38,8 @@ pub(crate) struct Restored {
 /// cache may show what the device does not have.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
+/// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is
+/// shorter than the snapshot of the checkpoint.
 pub(crate) fn restore(folder: &Path, faults: &LogFaults) -> Result<Restored, Error> {
     let file = match File::options().read(true).write(true).open(folder.join(DATA_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Restored::default()),

@@ -1,8 +1,8 @@
 //! Chooses the next operation of a connection.
 //!
-//! In a mixed run, each connection owns the keys whose number is its own modulo the number of connections. Only it changes them,
-//! so it knows what a GET must return: a lost acknowledged upload, or a deleted object that still exists, is a verification
-//! failure and not a race.
+//! In a mixed run, each connection owns the keys whose number is its own modulo the number of connections. Only it changes
+//! them, so it knows what a GET must return: a lost acknowledged upload, or a deleted object that still exists, is a
+//! verification failure and not a race.
 
 use crate::plan::Plan;
 use crate::random::{Random, mix};

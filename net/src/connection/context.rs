@@ -93,8 +93,8 @@ impl<S> PortContext<S> {
 
     /// Updates the coarse clock and the date, and ends the waits whose deadline has passed.
     ///
-    /// After a pause of the executor, for example of its virtual machine, clients get the time again that passed meanwhile: what
-    /// they have sent was not read, and the coarse clock of new waits was late.
+    /// After a pause of the executor, for example of its virtual machine, clients get the time again that passed meanwhile:
+    /// what they have sent was not read, and the coarse clock of new waits was late.
     pub(crate) fn check_timeouts(&self) {
         let now = self.read_clock();
         let since_check = now.saturating_duration_since(self.checked_at.replace(now));

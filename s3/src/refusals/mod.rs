@@ -182,7 +182,8 @@ fn access_key(authentication: Option<&Authentication>, failed: Option<(&str, Usa
     }
 }
 
-/// Returns the message without what it quotes from a signature: a part of a secret that was given as an access key may be there.
+/// Returns the message without what it quotes from a signature: a part of a secret that was given as an access key may be
+/// there.
 fn message(error: &S3Error) -> String {
     let quotes_credential =
         matches!(error.code(), "AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError");

@@ -1,8 +1,9 @@
 //! Parses the path of a request into bucket and key.
 //!
-//! In virtual-hosted style, the host names the bucket and the path the key. In path style, `/` is the service, `/bucket` and `/bucket/` are the bucket, anything longer is an object. The bucket ends at the
-//! first `/` as sent, so `%2F` belongs to a key. The rest is decoded once and not normalized: `//`, `.` and `..` are
-//! ordinary text in a key. Names are validated later, after the client is authenticated.
+//! In virtual-hosted style, the host names the bucket and the path the key. In path style, `/` is the service, `/bucket` and
+//! `/bucket/` are the bucket, anything longer is an object. The bucket ends at the first `/` as sent, so `%2F` belongs to a
+//! key. The rest is decoded once and not normalized: `//`, `.` and `..` are ordinary text in a key. Names are validated later,
+//! after the client is authenticated.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_model::{BucketName, InvalidObjectKey, ObjectKey};

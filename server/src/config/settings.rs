@@ -76,8 +76,8 @@ pub struct ClientConnectionsMax(Option<usize>);
 impl ClientConnectionsMax {
     /// Returns the limit for a plane with at most `connections_max` connections; `None`: no limit.
     ///
-    /// Unless it is set, one client takes at most three quarters, but at least [`CLIENT_CONNECTIONS_MIN`]. A client with one address, such as a benchmark or a proxy that is
-    /// not trusted, so has nearly all, and still cannot lock the others out.
+    /// Unless it is set, one client takes at most three quarters, but at least [`CLIENT_CONNECTIONS_MIN`]. A client with one
+    /// address, such as a benchmark or a proxy that is not trusted, so has nearly all, and still cannot lock the others out.
     #[must_use]
     pub fn of(self, connections_max: usize) -> Option<usize> {
         match self.0 {

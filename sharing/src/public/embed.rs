@@ -1,9 +1,9 @@
 //! `/e/{token}`: embeds, for pages of other sites.
 //!
-//! The checks come in this order, and the first that fails decides: method, token, revocation and expiry, the configuration, the
-//! page's origin, the use that the browser wants to make of the content, the object, its type, the request's conditions, its range.
-//! Everything is read from the durable state for every request. So a revocation is in force at once, also for a browser that
-//! revalidates what it has.
+//! The checks come in this order, and the first that fails decides: method, token, revocation and expiry, the configuration,
+//! the page's origin, the use that the browser wants to make of the content, the object, its type, the request's conditions,
+//! its range. Everything is read from the durable state for every request. So a revocation is in force at once, also for a
+//! browser that revalidates what it has.
 
 mod access;
 mod headers;

@@ -49,8 +49,8 @@ impl PublicLinks {
         Response::new(head, body, &request.id).of(ROUTE, OPERATION).with_error(Some("SHARE_NOT_FOUND"))
     }
 
-    /// Returns whether a key contains the path of a link that exists, such as `s/{token}`: a base URL may have a path of its own,
-    /// which looks like a bucket at the data plane. Links are looked up only for keys that have the form.
+    /// Returns whether a key contains the path of a link that exists, such as `s/{token}`: a base URL may have a path of its
+    /// own, which looks like a bucket at the data plane. Links are looked up only for keys that have the form.
     #[must_use]
     pub fn names_link(&self, key: &str) -> bool {
         let mut previous = "";

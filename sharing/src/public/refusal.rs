@@ -1,6 +1,7 @@
 //! Refusals of visitors.
 //!
-//! `share/refusals.rs` and `embed/refusals.rs` make all refusals. Shares answer with JSON or a page, embeds with a line of text.
+//! `share/refusals.rs` and `embed/refusals.rs` make all refusals. Shares answer with JSON or a page, embeds with a line of
+//! text.
 
 use crate::denied::DeniedReason;
 use cairn_http1::{ResponseHead, StatusCode};

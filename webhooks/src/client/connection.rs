@@ -104,8 +104,8 @@ impl ShutdownHandle for Stream {
 
 /// A TCP connection.
 ///
-/// ureq's own one sends head and body in two packets and sets time limits anew for every read and write. This one sends what was
-/// written when an answer is awaited. It also knows to which address it is connected.
+/// ureq's own one sends head and body in two packets and sets time limits anew for every read and write. This one sends what
+/// was written when an answer is awaited. It also knows to which address it is connected.
 pub(super) struct TcpTransport {
     stream: Arc<Stream>,
     peer: SocketAddr,

@@ -1,7 +1,8 @@
 //! Removal of dropped deliveries, deleted webhooks and old log entries.
 //!
-//! Each step is one small transaction. Three things are removed: waiting deliveries of disabled webhooks and those whose events are gone, which leave an entry
-//! `dropped` in the log; everything of deleted webhooks; and log entries that are older than the events.
+//! Each step is one small transaction. Three things are removed: waiting deliveries of disabled webhooks and those whose events
+//! are gone, which leave an entry `dropped` in the log; everything of deleted webhooks; and log entries that are older than the
+//! events.
 
 use super::apply::{Batch, Outcome, Verdict};
 use super::delivery_record::{LogEntry, time_key_parts};

@@ -27,8 +27,8 @@ impl Destination {
     }
 }
 
-/// Checks before a commit that the caller may still make it. Returns the condition of the write: some may only write what is not
-/// there.
+/// Checks before a commit that the caller may still make it. Returns the condition of the write: some may only write what is
+/// not there.
 ///
 /// # Errors
 /// Those of [`Call::authenticate_again`] and [`Call::authorize_object`].

@@ -43,8 +43,8 @@ const WORKERS: u64 = 8;
 const MANIFEST: &str = "manifest.jsonl";
 
 command! {
-    /// Copy the objects of a bucket into a folder or to another S3 store, with a manifest. Every byte is compared with entity tags
-    /// and checksums. It can be interrupted and repeated; what is there already is not copied again. The exit code is 0 if
+    /// Copy the objects of a bucket into a folder or to another S3 store, with a manifest. Every byte is compared with entity
+    /// tags and checksums. It can be interrupted and repeated; what is there already is not copied again. The exit code is 0 if
     /// everything arrived.
     struct Export("export") {
         /// the bucket

@@ -269,7 +269,8 @@ impl Copier<'_> {
         self.settings(entry, answer)
     }
 
-    /// Asks for the headers of a version. Some stores do not know versions there that they send when they are asked for content.
+    /// Asks for the headers of a version. Some stores do not know versions there that they send when they are asked for
+    /// content.
     pub(super) fn head(&self, entry: &Entry) -> Result<Answer, Trouble> {
         match self.source.head(self.at(entry), None) {
             Err(trouble) if trouble.is_missing() && entry.version_id.is_some() => {
@@ -379,8 +380,8 @@ impl Copier<'_> {
         }
     }
 
-    /// Sends all parts, several at a time while other connections are idle. Returns their tags. With `hashes`, they are compared
-    /// with the content that the source sent.
+    /// Sends all parts, several at a time while other connections are idle. Returns their tags. With `hashes`, they are
+    /// compared with the content that the source sent.
     fn send_parts(
         &self,
         entry: &Entry,

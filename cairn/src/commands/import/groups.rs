@@ -66,8 +66,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Begins to list a bucket. `bounds` are keys, in order, at which the list is divided into ranges that are fetched at the same
-    /// time: those of a source that lists keys in the order of their bytes.
+    /// Begins to list a bucket. `bounds` are keys, in order, at which the list is divided into ranges that are fetched at the
+    /// same time: those of a source that lists keys in the order of their bytes.
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         source: &'scope Remote,

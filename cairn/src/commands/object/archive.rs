@@ -17,8 +17,8 @@ use crate::quantity::counted;
 use crate::terminal::lines;
 
 command! {
-    /// Download the objects whose keys begin with a prefix as one ZIP archive. Nothing is compressed. A file gets its name when it
-    /// is complete.
+    /// Download the objects whose keys begin with a prefix as one ZIP archive. Nothing is compressed. A file gets its name when
+    /// it is complete.
     struct Archive("archive") {
         /// the folder or prefix, as <bucket> or <bucket>/<prefix>
         #[argh(positional)]

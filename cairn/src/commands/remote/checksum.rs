@@ -46,8 +46,8 @@ impl Checksum {
         (format!("{PREFIX}{}", self.algorithm), self.value.clone())
     }
 
-    /// Returns the headers that begin an upload whose object will have this checksum. `parts` is the number of its parts if they
-    /// are those of the source. `None` if it cannot be made of the checksums of the parts.
+    /// Returns the headers that begin an upload whose object will have this checksum. `parts` is the number of its parts if
+    /// they are those of the source. `None` if it cannot be made of the checksums of the parts.
     pub(crate) fn upload_headers(&self, parts: Option<usize>) -> Option<[(String, String); 2]> {
         let kind = match self.parts() {
             Some(named) if parts == Some(named) && self.algorithm != WITHOUT_COMPOSITE => "COMPOSITE",

@@ -18,8 +18,8 @@ use store::Store;
 use verification::{damage_text, proof_file, store_proof, verify};
 
 noun! {
-    /// Verify stored data: the server reads it from its device and checks it. The exit code is 0 if nothing is damaged. Or check
-    /// a proof without a server.
+    /// Verify stored data: the server reads it from its device and checks it. The exit code is 0 if nothing is damaged. Or
+    /// check a proof without a server.
     struct Verify("verify"): VerifyCommand { Store, Bucket, Object, Proof }
 }
 

@@ -1,8 +1,9 @@
 //! One batch of commands, committed in one transaction.
 //!
 //! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
-//! (objects and versions), `version_changes.rs` (their metadata), `uploads.rs` and `imports.rs`. They use `lookup.rs` to read, `records.rs` to change records
-//! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events. `effects.rs` is what follows the commit.
+//! (objects and versions), `version_changes.rs` (their metadata), `uploads.rs` and `imports.rs`. They use `lookup.rs` to read,
+//! `records.rs` to change records and the free map, `quota.rs` to reserve quota, and `events.rs` to write events. `effects.rs`
+//! is what follows the commit.
 //!
 //! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
 //! encoding of its record. So a refused command leaves the transaction unchanged. An error of [`Batch::apply`] is an error of

@@ -276,8 +276,8 @@ impl Client {
         self.note(key, Call::Read, answer, invoked..returned, notes);
     }
 
-    /// Lists the keys. A list tells the version of every key, or that it does not exist. A page is assembled from several tables,
-    /// so each key counts as a separate operation with its own moment within the request.
+    /// Lists the keys. A list tells the version of every key, or that it does not exist. A page is assembled from several
+    /// tables, so each key counts as a separate operation with its own moment within the request.
     fn list(&mut self, task: &Task<'_>, notes: &mut Notes) {
         let query = [("list-type", "2"), ("prefix", task.prefix)];
         let request = self.requests.bucket("GET", &query).to_owned();

@@ -122,8 +122,8 @@ impl Journal {
         format!("{HEADER}\t{}\t{born}", self.source)
     }
 
-    /// Returns the list of the last run of a bucket, and begins a new one. `born` is when the bucket was created here: a list of
-    /// an earlier bucket of this name counts for nothing.
+    /// Returns the list of the last run of a bucket, and begins a new one. `born` is when the bucket was created here: a list
+    /// of an earlier bucket of this name counts for nothing.
     pub(crate) fn begin(&self, bucket: &str, born: &str) -> Result<(ListReader, ListWriter), Failure> {
         let lists = self.join(bucket, born).and_then(|()| {
             let last = self.open_list(bucket, LAST, born)?;

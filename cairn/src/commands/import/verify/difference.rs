@@ -13,8 +13,8 @@ pub(crate) struct Difference {
     pub(crate) bucket: String,
     pub(crate) key: String,
     pub(crate) version_id: String,
-    /// `missing`, `gone`, `bucket`, `marker`, `size`, `date`, `etag`, `headers`, `metadata`, `tags`, `lock`, `checksum`, `order`,
-    /// `content` or `unreadable`.
+    /// `missing`, `gone`, `bucket`, `marker`, `size`, `date`, `etag`, `headers`, `metadata`, `tags`, `lock`, `checksum`,
+    /// `order`, `content` or `unreadable`.
     pub(crate) kind: &'static str,
     pub(crate) source: String,
     pub(crate) here: String,

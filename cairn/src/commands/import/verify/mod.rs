@@ -38,8 +38,8 @@ const WORKERS: u64 = 16;
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
 
 command! {
-    /// Compare all versions with the source: ids, order, dates to the second, entity tags, sizes, headers, metadata, tags, delete
-    /// markers and locks, and with --read also bytes. Nothing is changed. The exit code is 0 if everything is equal.
+    /// Compare all versions with the source: ids, order, dates to the second, entity tags, sizes, headers, metadata, tags,
+    /// delete markers and locks, and with --read also bytes. Nothing is changed. The exit code is 0 if everything is equal.
     struct Verify("verify") {
         /// the address of the source's S3 interface, such as https://minio:9000. SOURCE_ACCESS_KEY and SOURCE_SECRET_KEY hold
         /// a credential that may list and read
