@@ -1,4 +1,4 @@
-//! Hides tokens of links in the audit trail and in lists of requests.
+//! Hides tokens of links in audit records, logs and refused requests.
 //!
 //! A URL of a link that is sent to the wrong port looks like a bucket and a key. The bucket then has a name that no bucket can
 //! have, so its key says nothing about the store, and may be a token.
