@@ -39,7 +39,7 @@ pub struct SetRetention {
     pub bypass_governance: bool,
 }
 
-/// The legal hold of a version, which then cannot be deleted, without an end.
+/// The legal hold of a version. While it is on, the version cannot be deleted.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LegalHold {

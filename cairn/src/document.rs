@@ -22,7 +22,7 @@ impl DocumentKind {
     /// and unknown members.
     ///
     /// # Errors
-    /// What is wrong with the file or its content.
+    /// The problem with the file or its content.
     pub(crate) fn read(&self, file: &str) -> Result<String, String> {
         let Self { noun, command } = self;
         let document = read_text(file, noun, DOCUMENT_BYTES_MAX)?;

@@ -99,7 +99,7 @@ impl<'a> RequestOrigin<'a> {
 /// Checks that a rule may contain `text`: `*` alone, a text that an origin can equal, or a pattern.
 ///
 /// # Errors
-/// What is wrong with it, for the client.
+/// The problem with it, for the client.
 pub(crate) fn check(text: &str, matching: OriginMatching) -> Result<(), &'static str> {
     if text == ANY {
         return Ok(());

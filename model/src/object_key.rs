@@ -22,7 +22,7 @@ impl ObjectKey {
     /// Parses a decoded key.
     ///
     /// # Errors
-    /// When the key is empty or too long.
+    /// An error when the key is empty or too long.
     pub fn parse(key: &str) -> Result<Self, InvalidObjectKey> {
         match key.len() {
             0 => Err(InvalidObjectKey::Empty),

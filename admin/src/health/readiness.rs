@@ -101,7 +101,7 @@ impl Subsystems {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// An error when a thread cannot be started.
     pub fn start(self) -> io::Result<SubsystemProbes> {
         self.start_with(PROBE_TIME_MAX, PROBE_INTERVAL_MIN)
     }

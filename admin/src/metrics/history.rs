@@ -88,7 +88,7 @@ impl MetricHistory {
     /// Reads what was kept in the data folder, and starts the thread. It ends with the store, too.
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// An error when the thread cannot be started.
     pub(crate) fn start(store: &Arc<Store>, data_dir: &Path) -> std::io::Result<Self> {
         let mut state = State::new(history_file::load(data_dir), &Reading::take(store));
         state.days.record(store, SystemClock.now());

@@ -51,7 +51,7 @@ impl MetricSources {
     /// `buckets_max` buckets, the largest, have metrics of their own.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// An error when a thread cannot be started.
     pub fn start(
         ports: Vec<(Plane, PortMetrics)>,
         certificates: CertificateSource,

@@ -162,7 +162,7 @@ impl Found {
     /// Reads what the server has.
     ///
     /// # Errors
-    /// What is there is not what is wanted.
+    /// The existing parts differ from the wanted ones.
     fn read(client: &Client, wanted: &Wanted<'_>) -> Result<Self, Failure> {
         let Wanted { name, bucket, .. } = wanted;
         let BucketList { buckets } = read(&client.call(&Request::get(BUCKETS.path))?)?;

@@ -20,7 +20,7 @@ impl SimulatedBuffer {
     /// The bytes of a buffer that is not shared.
     ///
     /// # Panics
-    /// When the buffer is shared.
+    /// Panics when the buffer is shared.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         Rc::get_mut(&mut self.0).expect("a buffer is filled before it is shared")
     }

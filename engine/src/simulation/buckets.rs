@@ -95,7 +95,7 @@ fn all_of(store: &Store) -> Option<Vec<Arc<Bucket>>> {
 /// Returns the buckets of a store that must have them.
 ///
 /// # Errors
-/// When one is missing.
+/// An error when one is missing.
 pub(crate) fn existing(store: &Store) -> Result<Vec<Arc<Bucket>>, Violation> {
     all_of(store).ok_or_else(|| Violation::new(ViolationKind::BucketMismatch, "a bucket is missing"))
 }

@@ -137,7 +137,7 @@ fn store_options(session: &Session, folder: PathBuf) -> StoreOptions {
 /// Runs a campaign. Blocks.
 ///
 /// # Errors
-/// When the executor or the folder does not work. Violations are in the report instead.
+/// An error when the executor or the folder does not work. Violations are in the report instead.
 pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
     let mut report = CampaignReport::default();
     let mut random = Random::new(options.seed);

@@ -129,7 +129,7 @@ impl History {
     /// `is_null` tells whether that is a null version.
     ///
     /// # Errors
-    /// When the bucket's versioning does not allow that kind of version.
+    /// An error when the bucket's versioning does not allow that kind of version.
     pub(crate) fn acknowledge(
         &mut self,
         key: &BucketKey,

@@ -89,7 +89,7 @@ impl CutPoint {
     /// Opens the store as a cut left it and checks all of it. Returns what the store holds, or what is wrong with it.
     ///
     /// # Errors
-    /// When the campaign itself cannot continue, because the folder of the cut cannot be written or removed.
+    /// An error when the campaign itself cannot continue, because the folder of the cut cannot be written or removed.
     pub(crate) async fn check(
         &self,
         kept: Kept,

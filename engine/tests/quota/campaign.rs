@@ -136,7 +136,7 @@ impl Random {
 /// Runs a campaign.
 ///
 /// # Panics
-/// When a store cannot be opened, or an executor cannot be started.
+/// Panics when a store cannot be opened, or an executor cannot be started.
 pub(crate) fn run(options: &CampaignOptions) -> CampaignReport {
     let shared = Arc::new(Shared::default());
     let mut comparisons = 0;

@@ -84,7 +84,7 @@ impl Heartbeats {
     /// Starts the thread. It ends when all clones of this are gone and all executors have ended.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// An error when no thread can be started.
     pub(super) fn start() -> io::Result<Self> {
         let (sender, added) = channel();
         thread::Builder::new().name("heartbeat".to_owned()).spawn(move || beat_all(&added))?;

@@ -22,7 +22,7 @@ pub(crate) struct Expected<'e> {
 /// Returns the claims of a token that is valid: signature, issuer, audience, times, nonce, subject.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub(crate) fn verified(
     token: &str,
     key: &DecodingKey,

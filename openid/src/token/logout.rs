@@ -24,7 +24,7 @@ pub struct Logout {
 /// token of it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub(crate) fn verified_logout(
     token: &str,
     key: &DecodingKey,

@@ -262,7 +262,7 @@ impl Archive {
     /// Returns the next piece.
     ///
     /// # Errors
-    /// Why the archive ends early.
+    /// The reason why the archive ends early.
     async fn piece(&mut self) -> Result<Option<Chunk>, String> {
         if let Some(block) = self.block.take() {
             return Ok(Some(Box::new(block)));

@@ -168,7 +168,7 @@ impl<'c> Hold<'c> {
     /// Ends the hold.
     ///
     /// # Errors
-    /// Why not everything was kept until now.
+    /// The reason why not everything was kept until now.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.is_ended = true;
         if let Some(loss) = self.look() {

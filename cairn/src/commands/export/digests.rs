@@ -39,7 +39,7 @@ impl Digests {
     /// Compares the content of a version.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub(super) fn check(&self, version: &Version) -> std::result::Result<Proof, String> {
         let declared = Checksum::of(&version.record.checksums).map(|(_, declared)| declared);
         match (self.etag == *version.record.object.etag, self.checksum.as_deref() == declared) {

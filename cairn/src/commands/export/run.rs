@@ -64,7 +64,7 @@ impl Run<'_> {
     /// Exports everything.
     ///
     /// # Errors
-    /// Why the command cannot go on. What was exported is recognised by the next one.
+    /// The reason why the command cannot go on. What was exported is recognised by the next one.
     pub(super) fn run(&self, manifest: &mut Manifest) -> Result<Totals, Failure> {
         let (mut totals, mut names) = (Totals::default(), Names::new(self.folders_that_are_keys()?));
         let mut groups = Groups::new(self.client, self.bucket, self.prefix, self.versions);

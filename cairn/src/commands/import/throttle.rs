@@ -75,7 +75,7 @@ impl<'a, R: Read> Metered<'a, R> {
     /// Reads content of a known length into memory.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// The reason why it could not be read.
     pub(super) fn read_whole(&mut self, size: u64) -> std::result::Result<Vec<u8>, String> {
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         let read = self.by_ref().take(size + 1).read_to_end(&mut bytes);

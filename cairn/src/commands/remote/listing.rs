@@ -64,7 +64,7 @@ pub(crate) struct Page {
 /// Reads a page of a list of versions.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn versions(document: &str) -> Result<Page, String> {
     let root = root_of(document, "ListVersionsResult")?;
     let is_encoded = root.text_of("EncodingType") == Some("url");
@@ -89,7 +89,7 @@ pub(super) fn versions(document: &str) -> Result<Page, String> {
 /// Reads a page of a list of current objects.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn objects(document: &str) -> Result<Page, String> {
     let root = root_of(document, "ListBucketResult")?;
     let is_encoded = root.text_of("EncodingType") == Some("url");
@@ -117,7 +117,7 @@ pub(crate) struct PartialPage<T> {
 /// Reads a page of a list of unfinished uploads: their keys and ids.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn uploads(document: &str) -> Result<PartialPage<(String, String)>, String> {
     let root = root_of(document, "ListMultipartUploadsResult")?;
     let is_encoded = root.text_of("EncodingType") == Some("url");
@@ -142,7 +142,7 @@ pub(super) fn uploads(document: &str) -> Result<PartialPage<(String, String)>, S
 /// Reads a page of the parts of an upload: their sizes.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn parts(document: &str) -> Result<PartialPage<u64>, String> {
     let root = root_of(document, "ListPartsResult")?;
     let found = root.children().iter().filter(|child| child.name() == "Part");

@@ -72,7 +72,7 @@ impl Document {
     /// Reads a document for a user.
     ///
     /// # Errors
-    /// What cannot be expressed here, or is no policy.
+    /// The document is no policy, or a part of it cannot be expressed here.
     pub(crate) fn read(document: &Value, username: &str) -> Result<Self, Refusal> {
         let refused = |reason: String| Refusal { reason, denies: may_deny(document) };
         let Some(members) = document.as_object() else { return Err(refused("it is no object".to_owned())) };

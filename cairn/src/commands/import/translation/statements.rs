@@ -45,7 +45,7 @@ pub(crate) fn translate(document: &Document) -> Result<Translation, String> {
 /// Checks statements as the server does.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problem with them.
 pub(crate) fn check(statements: &[StatementDraft]) -> Result<(), String> {
     compile(statements).map(|_| ())
 }
@@ -53,7 +53,7 @@ pub(crate) fn check(statements: &[StatementDraft]) -> Result<(), String> {
 /// Returns the policy of these statements; `None` if there are none.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problem with them.
 pub(super) fn compile(statements: &[StatementDraft]) -> Result<Option<Policy>, String> {
     if statements.is_empty() {
         return Ok(None);
