@@ -51,7 +51,7 @@ pub(crate) trait Reads {
 
 /// An admitted request.
 pub(crate) struct Call<'a, 'b> {
-    /// What the requests of this executor share.
+    /// The state that the requests of this executor share.
     pub(crate) context: &'a AdminContext,
     /// The caller; `None` for operations without one.
     pub(crate) caller: Option<&'a Caller>,
@@ -61,7 +61,7 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) head: &'a RequestHead,
     /// Values of the variable segments of the path.
     pub(crate) segments: Segments<'a>,
-    /// What members need for the operation.
+    /// The requirement of the operation for members.
     pub(crate) member_access: Option<MemberAccess>,
     /// Answers other reads of the same caller.
     pub(crate) reads: &'a dyn Reads,
@@ -245,8 +245,8 @@ impl Call<'_, '_> {
     }
 
     /// Checks before a change is made, and after a wait, that the caller's token or session is still valid. Reading a body or
-    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end, and a member may
-    /// lose rights.
+    /// copying an object can take hours. Meanwhile the token may be deleted or expire, and the session may end, and a member
+    /// may lose rights.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`; of members also `FORBIDDEN`.

@@ -1,4 +1,4 @@
-//! What a server refuses in requests, for clients that check first.
+//! Checks of request values, for clients that check before they send.
 //!
 //! Each function judges a value by itself, with the code and the words of the route that accepts it. What depends on the
 //! content of a store or on its settings is left to the server.

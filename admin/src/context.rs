@@ -32,11 +32,11 @@ pub struct Capabilities {
     pub root_s3: bool,
     /// Whether the rules of public access have an effect.
     pub public_access: bool,
-    /// How much of S3 is implemented: the word for `s3.compatibility`.
+    /// The compatibility mode: the word for `s3.compatibility`.
     pub s3_compatibility: &'static str,
 }
 
-/// Where clients reach the data plane.
+/// The endpoint of the data plane, as clients reach it.
 #[derive(Clone, Debug)]
 pub struct S3Endpoint {
     /// The configured URL, without a slash at its end.
@@ -97,9 +97,9 @@ pub struct AdminContext {
     pub setting_values: SettingValues,
     /// The requests of this executor that wait for events.
     pub waits: Waits,
-    /// What this configuration offers.
+    /// The capabilities of this configuration.
     pub capabilities: Capabilities,
-    /// Where clients reach the data plane.
+    /// The endpoint of the data plane, as clients reach it.
     pub s3_endpoint: S3Endpoint,
     /// The signal to stop. Long requests end early after it.
     pub drain: Drain,

@@ -11,7 +11,7 @@ use http::StatusCode;
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// What a client is told about an error.
+/// The response to an error: status, code and text.
 struct Answer<'e> {
     status: StatusCode,
     code: &'static str,
@@ -21,7 +21,7 @@ struct Answer<'e> {
 /// Declares the errors: for each its values, its status, its code (specification, "Errors"), and its text for people.
 macro_rules! error_table {
     ($($(#[$doc:meta])* $name:ident $(($($value:ident: $type:ty),+))? => $status:expr, $code:expr, $text:expr;)+) => {
-        /// Why a request failed.
+        /// An error of a request to the management plane.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub(crate) enum AdminError { $($(#[$doc])* $name $(($($type),+))?,)+ }
 

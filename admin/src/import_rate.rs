@@ -1,4 +1,4 @@
-//! How many bytes came lately in imports, in intervals of some seconds.
+//! Measures the recent throughput of imports.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

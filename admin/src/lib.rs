@@ -7,8 +7,8 @@
 //! Shapes, codes and statuses follow the specification's "Management API" sections; `docs/management-api.md` documents
 //! what those leave open.
 //!
-//! The modules are layers. Each imports only from those before it in this list: `limits`, `error`, `operation`,
-//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `archives`, `waits`, `context`, `call`, `handlers`, `checks`,
+//! The modules are layers. Each imports only from those before it in this list: `limits`, `error`, `operation`, `request`,
+//! `reply`, `access`, `health`, `metrics`, `verification`, `archives`, `waits`, `context`, `call`, `handlers`, `checks`,
 //! `routes`, `service`.
 #![forbid(unsafe_code)]
 

@@ -29,7 +29,7 @@ impl Access {
     }
 }
 
-/// What a member needs for an operation: a person without a role, whose policies decide.
+/// The requirement of an operation for a member: a person without a role, whose policies decide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MemberAccess {
     /// Nothing: it is about the own session.

@@ -472,7 +472,7 @@ static CONSOLE_ROUTES: &[Route] = &[
     delete("/uploads/{id}", STORAGE, "abort_browser_upload", handler!(console::abort)).object_change(),
 ];
 
-/// Which routes exist on a listener.
+/// The listener that a route belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Surface {
     /// All of the management plane.

@@ -137,7 +137,8 @@ impl AdminService {
         Err(refusal)
     }
 
-    /// Runs the handler. A member may turn out to lack a right: the body names the object, or its policies have changed meanwhile.
+    /// Runs the handler. A member may turn out to lack a right: the body names the object, or its policies have changed
+    /// meanwhile.
     async fn run_admitted(&self, route: &Route, call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let (audit, hidden) = (call.audit, call.hiding_missing());
         let error = match self.run_handler(route, call).await {

@@ -22,7 +22,7 @@ text! {
 pub struct GivenCredential {
     pub access_key: AccessKey,
     pub secret_key: GivenSecretKey,
-    /// When the credential stops working, as a temporary one does. In the future. Null: never.
+    /// The time when the credential stops working, as a temporary one does. In the future. Null: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 }

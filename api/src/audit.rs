@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::{Id, IpAddress, Time, text};
 
 text! {
-    /// What became of a request.
+    /// The result of a request.
     AuditResult("enum" = ["allowed", "denied", "failed"]);
 }
 

@@ -9,7 +9,7 @@ use crate::text::{BucketName, Time, text};
 /// Most bytes or objects that a quota can allow: 2^53 - 1, which every JSON parser reads exactly.
 pub const QUOTA_LIMIT_MAX: u64 = 9_007_199_254_740_991;
 
-/// Whether a bucket keeps older versions. Unversioned: it never had versioning.
+/// The versioning state of a bucket. Unversioned: it never had versioning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum VersioningState {
     Unversioned,
@@ -31,7 +31,7 @@ pub struct SetVersioning {
     pub versioning: VersioningState,
 }
 
-/// Whether a dimension of a quota has a limit.
+/// The mode of a quota's dimension: with a limit, or without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaMode {
@@ -129,7 +129,7 @@ pub struct BucketContents {
     pub multipart_bytes: u64,
 }
 
-/// How strictly a retention protects. GOVERNANCE can be bypassed.
+/// The strictness of a retention. GOVERNANCE can be bypassed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum RetentionMode {
@@ -154,7 +154,7 @@ pub struct DefaultRetention {
     pub years: Option<u32>,
 }
 
-/// Whether a bucket has object lock, and its default retention.
+/// The object lock of a bucket, and its default retention.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ObjectLock {
     pub object_lock: bool,
@@ -181,7 +181,7 @@ text! {
     ResponseHeader("pattern" = "^[!#$%&'+.^_`|~0-9A-Za-z-]+$");
 }
 
-/// What pages of other origins may do.
+/// A CORS rule: the requests that pages of other origins may send.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorsRule {
@@ -201,7 +201,7 @@ pub struct CorsRule {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Vec<ResponseHeader>>")]
     pub expose_headers: Vec<ResponseHeader>,
-    /// How long browsers may keep the answer to a preflight.
+    /// The time for which browsers may keep the answer to a preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4_294_967_295_u32))]
     pub max_age_seconds: Option<u32>,

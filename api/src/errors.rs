@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::text::text;
 
 text! {
-    /// What is wrong, for programs.
+    /// The error code, for programs.
     ErrorCode("pattern" = "^[A-Z0-9_]+$");
 }
 
-/// What went wrong.
+/// The body of an error response.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Error {
     pub error: ErrorDetail,
@@ -34,7 +34,7 @@ impl Error {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDetail {
     pub code: ErrorCode,
-    /// What is wrong and what helps, for people.
+    /// The problem and its remedy, for people.
     pub message: String,
     /// The id of the request in log and audit trail.
     pub request_id: String,

@@ -11,9 +11,9 @@ text! {
         "bucket.created", "bucket.deleted", "object.created", "object.updated", "object.deleted", "object.restored",
         "multipart.completed", "multipart.aborted"
     ]);
-    /// Whether the oldest or the latest event comes first.
+    /// The order of events: the oldest or the latest first.
     EventOrder("enum" = ["asc", "desc"]);
-    /// Why the store changed something itself.
+    /// The reason why the store changed something itself.
     EventReason("enum" = ["lifecycle"]);
 }
 
@@ -44,7 +44,7 @@ pub struct EventMetadata {
     pub etag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Who changed the store.
+    /// The principal that changed the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

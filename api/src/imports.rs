@@ -13,7 +13,7 @@ use crate::verification::Proof;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginImport {
-    /// Where the versions come from, for the audit trail: an address without credentials, in ASCII.
+    /// The source of the versions, for the audit trail: an address without credentials, in ASCII.
     #[schemars(length(min = 1, max = 1024), extend("pattern" = "^[!-~]+$"))]
     pub source: String,
     /// Whether storage events are written for the versions.
@@ -33,7 +33,7 @@ pub struct BegunImport {
     pub import_id: Id,
 }
 
-/// What became of a version that was imported.
+/// The outcome of an imported version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportOutcome {
@@ -55,21 +55,21 @@ pub struct ImportedVersion {
     pub outcome: ImportOutcome,
 }
 
-/// What became of the versions of a batch, in the order of its requests.
+/// The outcomes of the versions of a batch, in the order of its requests.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportedVersions {
     #[schemars(length(max = 64))]
     pub versions: Vec<ImportResult>,
 }
 
-/// What became of a version of a batch: exactly one of the two is set.
+/// The outcome of a version of a batch: exactly one of the two is set.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportResult {
     pub outcome: Option<ImportOutcome>,
     pub error: Option<ImportRefusal>,
 }
 
-/// Why a version of a batch was refused.
+/// The error of a refused version of a batch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportRefusal {
     /// The code of the error, as the route for one version answers it.
@@ -89,7 +89,7 @@ pub struct ImportedPart {
     pub etag: EntityTag,
 }
 
-/// What changes of an imported version. Members that are left out stay.
+/// A change of an imported version. Members that are left out stay.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeImported {
@@ -104,7 +104,7 @@ pub struct ChangeImported {
     pub legal_hold: Option<bool>,
 }
 
-/// Why the last request of a run failed that did.
+/// The failure of the last request of a run that failed.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ImportFailure {
     pub time: Time,
@@ -119,11 +119,11 @@ pub struct ImportFailure {
 pub struct ImportRun {
     pub import_id: Id,
     pub bucket: String,
-    /// What the importer has named as its source.
+    /// The source, as the importer has named it.
     pub source: String,
     pub principal: String,
     pub begun_at: Time,
-    /// When the last request came. Null if there was none.
+    /// The time of the last request. Null if there was none.
     pub last_at: Option<Time>,
     /// Since when it is paused. Null if it is not.
     pub paused_at: Option<Time>,
@@ -138,7 +138,7 @@ pub struct ImportRun {
     pub last_failure: Option<ImportFailure>,
 }
 
-/// What came lately in all runs together.
+/// The recent throughput of all runs together.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportRate {
     pub interval_seconds: u64,
@@ -158,6 +158,6 @@ pub struct ImportList {
     #[schemars(length(max = 8))]
     pub reports: Vec<Proof>,
     pub rate: ImportRate,
-    /// When the service was started: earlier runs are not known.
+    /// The start of the service: earlier runs are not known.
     pub since: Time,
 }

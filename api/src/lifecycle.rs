@@ -55,7 +55,7 @@ pub struct SetLifecycleRule {
     /// Days after which a version is removed that is no longer current.
     #[schemars(range(min = 1, max = 36500))]
     pub noncurrent_version_expiration: Option<u32>,
-    /// How many noncurrent versions of a key are kept, however old.
+    /// The number of noncurrent versions of a key that are kept, however old.
     #[schemars(range(max = 1000))]
     pub newer_noncurrent_versions: Option<u32>,
     /// Removes delete markers that are the only version of their key.
@@ -66,7 +66,7 @@ pub struct SetLifecycleRule {
     pub enabled: Option<bool>,
 }
 
-/// What a rule has done, and when it is applied next.
+/// The status of a rule: what it has done, and when it is applied next.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LifecycleRuleStatus {
     pub last_run_started_at: Option<Time>,
@@ -132,7 +132,7 @@ pub struct LifecycleRuleList {
 }
 
 text! {
-    /// What a rule does to a version.
+    /// The action of a rule on a version.
     LifecycleAction("enum" = ["write_delete_marker", "remove_object", "remove_version", "remove_delete_marker"]);
 }
 
@@ -146,7 +146,7 @@ pub struct PlannedRemoval {
     pub action: LifecycleAction,
 }
 
-/// What a rule would do now.
+/// A preview of a rule: what it would do now.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LifecyclePreview {
     /// False: only a part of the bucket was examined.
@@ -171,7 +171,7 @@ pub struct LifecyclePreview {
 pub struct LifecycleStatus {
     pub enabled: bool,
     pub paused: bool,
-    /// Why it is paused.
+    /// The reason why it is paused.
     pub reason: Option<String>,
     pub last_run_started_at: Option<Time>,
     pub last_run_finished_at: Option<Time>,

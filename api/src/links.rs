@@ -14,17 +14,17 @@ text! {
     LinkLabel("maxLength" = 256, "pattern" = r"^[^\u0000-\u001f\u007f-\u009f]*$");
     /// At most 1024 bytes.
     Password("minLength" = 1, "maxLength" = 1024);
-    /// How browsers show the content.
+    /// The disposition of the content: browsers show it or download it.
     Disposition("enum" = ["inline", "attachment"]);
-    /// Whether a share can be used. Exhausted: it was downloaded as often as allowed.
+    /// The status of a share. Exhausted: it was downloaded as often as allowed.
     ShareStatus("enum" = ["active", "revoked", "expired", "exhausted"]);
-    /// Whether an embed can be used.
+    /// The status of an embed.
     EmbedStatus("enum" = ["active", "revoked", "expired"]);
     /// Whoever has the URL can use it.
     CapabilityUrl("pattern" = "^https?://.+/[se]/[A-Za-z0-9_-]{43}$");
     /// Scheme, host and, if it is not the scheme's default, port.
     WebOrigin("maxLength" = 280, "pattern" = r"^https?://[^/?#@\u0000-\u0020\u007f-\u00a0]+$");
-    /// Which version an embed shows.
+    /// The version that an embed shows.
     EmbedVersionMode("enum" = ["current", "pinned"]);
 }
 

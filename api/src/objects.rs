@@ -39,7 +39,7 @@ pub struct SetRetention {
     pub bypass_governance: bool,
 }
 
-/// Whether a version cannot be deleted, without an end.
+/// The legal hold of a version. While it is on, the version cannot be deleted.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LegalHold {
@@ -188,7 +188,7 @@ pub struct SetObjectMetadata {
     pub if_last_modified: Option<Time>,
 }
 
-/// Where an object is copied to, and which version of it.
+/// A request to copy an object: the destination, and the version.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CopyObject {
@@ -202,7 +202,7 @@ pub struct CopyObject {
     pub if_absent: bool,
 }
 
-/// Where an object is moved to.
+/// A request to move an object: the destination.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveObject {
@@ -231,7 +231,7 @@ pub struct DeletedObject {
     pub version_id: VersionId,
     pub size: u64,
     pub deleted_at: Time,
-    /// Who deleted it, while its storage event is kept.
+    /// The principal that deleted it, while its storage event is kept.
     pub deleted_by: Option<String>,
     pub marker_version_id: VersionId,
 }
@@ -254,7 +254,7 @@ pub struct NamedVersion {
     pub version_id: Option<VersionId>,
 }
 
-/// What became of the objects and versions.
+/// The outcome of deleting objects and versions.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DeletedObjects {
     pub deleted: u64,
@@ -301,7 +301,7 @@ pub struct Undelete {
     pub deleted_since: Option<Time>,
 }
 
-/// What became of the deleted objects.
+/// The outcome of undeleting objects.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Undeleted {
     /// Whether everything was looked at. Otherwise the request can be sent again.
@@ -330,7 +330,7 @@ pub struct RestoreBucket {
     pub keep_newer: bool,
 }
 
-/// What a restoration does to a key.
+/// The action of a restoration on a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RestoreAction {
@@ -349,7 +349,7 @@ pub struct RestoredKey {
     pub version_id: VersionId,
 }
 
-/// What a restoration did, or would do.
+/// The result of a restoration, or of its dry run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct RestoredBucket {
     /// Whether everything was looked at. Otherwise the request can be sent again.
@@ -387,7 +387,7 @@ pub struct FoundPage {
     pub next_continuation_token: Option<String>,
 }
 
-/// What the objects of a folder take up.
+/// The size of a folder: the number of its objects, and their bytes.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FolderEntry {
     /// The beginning of their keys, with the slash at its end.
@@ -396,14 +396,14 @@ pub struct FolderEntry {
     pub bytes: u64,
 }
 
-/// What the current objects below a prefix take up, or a part of them. The sum of all pages is the whole.
+/// The size of the current objects below a prefix, or of a part of them. The sum of all pages is the whole.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FolderUsage {
     /// Those with the most bytes if there are more than 1000, in the order of their prefixes. The first and the last one may
     /// continue in other pages, and are there in any case.
     #[schemars(length(max = 1002))]
     pub folders: Vec<FolderEntry>,
-    /// How many folders of this page are not in `folders`. None of them continues in another page.
+    /// The number of folders of this page that are not in `folders`. None of them continues in another page.
     pub folders_left_out: u64,
     /// The objects that were counted, also those in no folder.
     pub objects: u64,
@@ -414,7 +414,7 @@ pub struct FolderUsage {
     pub next_continuation_token: Option<String>,
 }
 
-/// What has happened to an object.
+/// The kind of an entry in an object's history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryKind {
@@ -451,7 +451,7 @@ pub struct HistoryEntry {
     pub source_ip: Option<String>,
 }
 
-/// What has happened to an object, the latest first.
+/// The history of an object, the latest entry first.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ObjectHistory {
     #[schemars(length(max = 1000))]
@@ -460,10 +460,10 @@ pub struct ObjectHistory {
     pub complete: bool,
 }
 
-/// What changed in an interval.
+/// The changes in an interval.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ChangeStep {
-    /// When the interval begins. It ends where the next one begins.
+    /// The start of the interval. It ends where the next one begins.
     pub since: Time,
     /// Objects that were created, overwritten or restored.
     pub written: u64,
@@ -478,7 +478,7 @@ pub struct ChangeStep {
 /// Deletions of one caller or lifecycle rule in an interval.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LargeDeletion {
-    /// When the first object was deleted.
+    /// The time when the first object was deleted.
     pub time: Time,
     pub principal: Option<String>,
     pub rule_id: Option<String>,

@@ -1,4 +1,4 @@
-//! How optional members of requests are read: null counts as absent, except in changes (PATCH).
+//! Deserializes optional members of requests: null counts as absent, except in changes (PATCH).
 //!
 //! An `Option` is read so by serde itself; a test of the routes looks for members that are not. In a PATCH, an absent member
 //! stays as it is, and null removes its value.

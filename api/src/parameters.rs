@@ -19,7 +19,7 @@ pub struct MaxKeys(#[schemars(range(min = 1, max = 10_000_000))] pub u32);
 #[schemars(inline)]
 pub struct MaximumEntries(#[schemars(range(min = 1, max = 1_000_000_000))] pub u32);
 
-/// How long a request waits for an event.
+/// The number of seconds that a request waits for an event.
 #[derive(JsonSchema)]
 #[schemars(inline)]
 pub struct WaitSeconds(#[schemars(range(max = 30))] pub u32);
@@ -59,7 +59,7 @@ pub struct ContentType(#[schemars(length(min = 1, max = 255))] pub String);
 #[schemars(inline)]
 pub struct Prefix(#[schemars(length(max = 1024))] pub String);
 
-/// How many intervals are counted.
+/// The number of intervals that are counted.
 #[derive(JsonSchema)]
 #[schemars(inline)]
 pub struct ChangeSteps(#[schemars(range(min = 1, max = 168))] pub u32);

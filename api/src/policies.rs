@@ -8,12 +8,12 @@ use crate::reading::tolerant;
 use crate::text::{BucketName, Description, Id, IpAddress, Name, ObjectKey, Time, text};
 
 text! {
-    /// What requests do.
+    /// The action of a request.
     Action("enum" = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"]);
-    /// Whether a statement allows or denies. A denial decides.
+    /// The effect of a statement: it allows or denies. A denial decides.
     Effect("enum" = ["allow", "deny"]);
-    /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, `bucket:<bucket>/<prefix>*`, or `bucket:<prefix>*` for all buckets whose names
-    /// begin so, with their objects. A key or prefix of keys has at most 1024 bytes of UTF-8.
+    /// `bucket:<bucket>`, `bucket:<bucket>/<key>`, `bucket:<bucket>/<prefix>*`, or `bucket:<prefix>*` for all buckets whose
+    /// names begin so, with their objects. A key or prefix of keys has at most 1024 bytes of UTF-8.
     PolicyResource("pattern" = r"^bucket:([a-z0-9.-]{0,63}\*|(?!xn--|sthree-|amzn-s3-demo-)(?![^/]*\.\.)(?![0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(/|$))(?![^/]*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)(/|$))[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^*]{1,1024}|/[^*]{0,1024}\*)?)$");
     /// An address, or a network with no bits set after its prefix, such as `10.0.0.0/8` or `2001:db8::/32`.
     Network("pattern" = r"^[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?$");
@@ -88,8 +88,8 @@ pub struct PolicyStatements {
     pub policies: Vec<Policy>,
 }
 
-/// Whether an account, the account of an access key, or anybody without a signature may do something. An action on objects
-/// needs a key.
+/// A question about access: whether an account, the account of an access key, or anybody without a signature may do something.
+/// An action on objects needs a key.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
@@ -119,7 +119,7 @@ pub struct CheckAccess {
 }
 
 text! {
-    /// What decided about access.
+    /// The reason for a decision about access.
     AccessReason("enum" = [
         "allowed", "denied", "no_statement", "root", "root_disabled", "account_disabled", "credential_disabled",
         "credential_expired", "public", "not_public"
@@ -151,7 +151,7 @@ pub struct AppliedStatement {
     pub source_ip: Option<Vec<Network>>,
 }
 
-/// Whether something is allowed, and why.
+/// The decision on a request, and its reason.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct AccessVerdict {
     pub allowed: bool,

@@ -48,7 +48,7 @@ pub struct PublicBucketRule {
     /// Whether it has an effect: neither the bucket nor the server blocks it.
     pub effective: bool,
     pub created_at: Time,
-    /// Who made it, as audit records name them.
+    /// The principal that made it, as audit records name it.
     pub created_by: String,
 }
 

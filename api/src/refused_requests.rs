@@ -7,13 +7,13 @@ use crate::policies::Effect;
 use crate::text::{Id, IpAddress, Name, Time, text};
 
 text! {
-    /// What refused a request.
+    /// The kind of rule that refused a request.
     RefusedBy("enum" = [
         "authentication", "policy", "quota", "object_lock", "cors_rules", "not_implemented", "request", "storage"
     ]);
-    /// What the policies of an account say now.
+    /// The decision of an account's policies now.
     DecisionNow("enum" = ["denied", "no_statement", "allowed", "allowed_if_absent", "account_deleted"]);
-    /// Why a credential may not be used.
+    /// The state of a credential that may not be used.
     CredentialState("enum" = ["account_disabled", "credential_disabled", "credential_expired"]);
 }
 
@@ -44,7 +44,7 @@ pub struct QuotaUse {
     pub used: u64,
 }
 
-/// What decided. The members besides kind depend on it, and on what is known.
+/// The rule that decided. The members besides kind depend on it, and on what is known.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalRule {
     pub kind: RefusedBy,
@@ -75,7 +75,7 @@ pub struct RefusalRule {
     /// The number of CORS rules of the bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<u64>,
-    /// What no CORS rule allows.
+    /// The part of the request that no CORS rule allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["bucket", "origin", "method", "headers", null], "x-nullable" = true))]
     pub not_allowed: Option<Option<String>>,

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::text::{BucketName, Time, text};
 
 text! {
-    /// Whether there is enough free space.
+    /// The state of the disk's free space.
     DiskState("enum" = ["ok", "low", "refusing"]);
-    /// Whether writes are accepted.
+    /// The state of writes.
     WriteState("enum" = ["accepted", "refused"]);
-    /// How far a compaction is.
+    /// The state of a compaction.
     CompactionState("enum" = ["none", "running", "done", "failed"]);
-    /// How far a backup is. `copying`: the metadata are being copied. `held`: the data folder can be copied. `released`: a client
-    /// ended it, and everything was kept until then. `lost`: it ended by itself.
+    /// The state of a backup. `copying`: the metadata are being copied. `held`: the data folder can be copied. `released`: a
+    /// client ended it, and everything was kept until then. `lost`: it ended by itself.
     BackupState("enum" = ["none", "copying", "held", "released", "lost"]);
 }
 
@@ -28,7 +28,7 @@ pub struct StorageStatus {
     pub writes: WriteState,
 }
 
-/// What one bucket uses.
+/// The storage usage of one bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct BucketStorage {
     pub bucket: BucketName,
@@ -38,7 +38,7 @@ pub struct BucketStorage {
     pub physical_bytes: u64,
 }
 
-/// What the store and each bucket use.
+/// The storage usage of the store and of each bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct StorageUsage {
     pub buckets: u64,
@@ -83,7 +83,7 @@ pub struct Inspection {
     pub findings_omitted: u64,
 }
 
-/// What a repair may do. All members are optional.
+/// Options of a repair. All members are optional.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RepairStorage {
@@ -114,7 +114,7 @@ pub struct Repair {
     pub refused: Vec<RefusedSlice>,
 }
 
-/// How an upgrade is made. All members are optional.
+/// Options of an upgrade. All members are optional.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpgradeStorage {
@@ -123,7 +123,7 @@ pub struct UpgradeStorage {
     pub dry_run: Option<bool>,
 }
 
-/// What a format version adds.
+/// A format version, with what it adds.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FormatChange {
     pub format_version: u32,
@@ -141,7 +141,7 @@ pub struct StorageUpgrade {
     pub format_version_latest: u32,
     /// Records that the trial has read.
     pub entries_examined: u64,
-    /// What the upgrade adds. Empty if the store has the latest version already.
+    /// The additions of the upgrade. Empty if the store has the latest version already.
     pub changes: Vec<FormatChange>,
 }
 
@@ -160,11 +160,11 @@ pub struct Compaction {
     pub records_verified: u64,
     pub volume_bytes_freed: u64,
     pub write_pause_milliseconds: u64,
-    /// Why it failed.
+    /// The reason why it failed.
     pub reason: Option<String>,
 }
 
-/// How long a backup may take.
+/// The time limits of a backup.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginBackup {
@@ -185,21 +185,21 @@ pub struct Backup {
     pub state: BackupState,
     /// Whether the store can be copied now: the state is `held`.
     pub held: bool,
-    /// When the backup in progress began.
+    /// The start of the backup in progress.
     pub since: Option<Time>,
-    /// When the backup in progress ends by itself.
+    /// The time when the backup in progress ends by itself.
     pub ends_at: Option<Time>,
-    /// Who began the backup in progress.
+    /// The principal that began the backup in progress.
     pub by: Option<String>,
     /// None if there was no backup.
     pub id: Option<String>,
     pub begun_at: Option<Time>,
-    /// When the copy of the metadata was complete.
+    /// The time when the copy of the metadata was complete.
     pub held_at: Option<Time>,
-    /// When it ends by itself.
+    /// The time when it ends by itself.
     pub expires_at: Option<Time>,
     pub ended_at: Option<Time>,
-    /// Why it ended by itself.
+    /// The reason why it ended by itself.
     pub reason: Option<String>,
     pub copied_bytes: u64,
     pub expected_bytes: u64,

@@ -11,9 +11,9 @@ use crate::text::{BucketName, Time, text};
 text! {
     /// The process accepts connections.
     HealthWord("const" = "ok");
-    /// Whether something works.
+    /// The readiness of a subsystem.
     ReadinessWord("enum" = ["ready", "not_ready"]);
-    /// Whether requests that AWS treats otherwise are refused or answered as well as possible.
+    /// The compatibility mode: requests that AWS treats otherwise are refused, or answered as well as possible.
     S3Compatibility("enum" = ["strict", "extended"]);
     /// The kind of a metric, as Prometheus defines it.
     MetricKind("enum" = ["counter", "gauge", "histogram"]);
@@ -21,13 +21,13 @@ text! {
     HistoryPeriod("enum" = ["hour", "day", "month"]);
 }
 
-/// Whether the process accepts connections.
+/// The health of the process: whether it accepts connections.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     pub status: HealthWord,
 }
 
-/// Whether every subsystem is ready.
+/// The readiness of the process: whether every subsystem is ready.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Readiness {
     pub status: ReadinessWord,
@@ -50,7 +50,7 @@ pub struct OpenApiDocument {
     pub components: BTreeMap<String, Value>,
 }
 
-/// What this build and configuration can do.
+/// The capabilities of this build and configuration.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     pub versioning: bool,
@@ -150,7 +150,7 @@ pub struct BucketDays {
 /// The space of the last 90 days. Every list has one value for each day that has figures.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct StorageDays {
-    /// When the figures were taken: the latest of each day (UTC).
+    /// The times of the figures: the latest of each day (UTC).
     #[schemars(length(max = 90))]
     pub time: Vec<Time>,
     pub capacity_bytes: Vec<u64>,
@@ -181,11 +181,11 @@ pub struct DismissedAttention {
     pub by: String,
 }
 
-/// What the list of things that need attention is made of, beside the other routes.
+/// The sources of the list of things that need attention, beside the other routes.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Attention {
     pub dismissed: Vec<DismissedAttention>,
-    /// When the last backups were made, the oldest first.
+    /// The times of the last backups, the oldest first.
     pub backups: Vec<Time>,
     pub certificates: Vec<CertificateExpiry>,
 }
@@ -196,7 +196,7 @@ pub struct Attention {
 pub struct DismissAttention {
     #[schemars(length(min = 1, max = 256))]
     pub subject: String,
-    /// How long: a day unless given; 0 shows it again.
+    /// The duration: a day unless given; 0 shows it again.
     #[schemars(range(max = 86_400))]
     pub seconds: Option<u64>,
 }
@@ -208,7 +208,7 @@ pub struct MetricHistory {
     /// Length of the period, which began before the server if that was started later.
     pub period_seconds: u64,
     pub interval_seconds: u64,
-    /// When the history began: there is nothing earlier.
+    /// The start of the history: there is nothing earlier.
     pub started_at: Time,
     /// The ends of the intervals.
     pub time: Vec<Time>,

@@ -73,7 +73,7 @@ text! {
     UploadId("minLength" = 1, "maxLength" = 64);
     /// Without quotes.
     EntityTag("pattern" = "^[0-9a-f]{32}(-[0-9]+)?$");
-    /// What a management token, or the root credential, is allowed to do.
+    /// The role of a management token, or of the root credential.
     Role("enum" = ["system_admin", "storage_admin", "auditor"]);
 }
 

@@ -8,7 +8,7 @@ use crate::text::{Id, Name, Role, Time, text};
 text! {
     /// Returned only once.
     TokenText("pattern" = "^cairn_mt_[A-Za-z0-9_-]{43}$");
-    /// How a caller authenticated.
+    /// The authentication method of a caller.
     AuthenticationKind("enum" = ["token", "basic", "openid"]);
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::text::{Time, text};
 
 text! {
-    /// Whether content is what was stored.
+    /// The status of verified content: whether it is what was stored.
     VerificationStatus("enum" = ["ok", "corrupt", "missing"]);
     /// The algorithm of a signature.
     ProofAlgorithm("const" = "ed25519");
@@ -34,7 +34,7 @@ pub struct VerificationProgress {
     pub verifications: Vec<RunningVerification>,
 }
 
-/// What was verified, when, and by which store; signed with the key of the store.
+/// The proof of a verification: what was verified, when, and by which store; signed with the key of the store.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// The members of the response, and more.
@@ -44,7 +44,7 @@ pub struct Proof {
     pub signature: String,
 }
 
-/// What a comparison with another store found, for a signature. Members and values are those of the one who compared.
+/// The result of a comparison with another store, for a signature. Members and values are those of the one who compared.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignImportReport {
@@ -76,7 +76,7 @@ pub struct SignedImportReport {
     pub proof: Proof,
 }
 
-/// What the verification of one version found.
+/// The result of the verification of one version.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedObject {
     pub bucket: String,
@@ -96,7 +96,7 @@ pub struct ObjectVerification {
     pub proof: Proof,
 }
 
-/// What a verification of a bucket covers. All members are optional.
+/// The scope of a verification of a bucket. All members are optional.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyBucket {
@@ -115,7 +115,7 @@ pub struct CorruptVersion {
     pub detail: Option<String>,
 }
 
-/// What the verification of versions of a bucket found.
+/// The result of a verification of versions of a bucket.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedBucket {
     pub bucket: String,
@@ -126,7 +126,7 @@ pub struct VerifiedBucket {
     pub corrupt: Vec<CorruptVersion>,
     /// Null if the verification is complete.
     pub next_continuation_token: Option<String>,
-    /// Where this verification began.
+    /// The token with which this verification began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuation_token: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What visitors of shares read and send.
+//! Bodies that visitors of shares send and receive.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

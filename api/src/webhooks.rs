@@ -8,21 +8,21 @@ use crate::optional::{or_default, or_yes, present, removable, yes};
 use crate::text::{BucketName, Id, Time, text};
 
 text! {
-    /// Where deliveries are posted. Not every URL is accepted.
+    /// The URL to which deliveries are posted. Not every URL is accepted.
     TargetUrl();
     /// A key prefix.
     PrefixFilter("maxLength" = 255);
     /// Signs deliveries. Returned only once.
     SigningSecret("pattern" = "^whsec_[A-Za-z0-9+/]{43}=$");
-    /// Whether deliveries succeed.
+    /// The state of deliveries.
     WebhookState("enum" = ["ok", "failing", "paused"]);
-    /// What became of a delivery.
+    /// The status of a delivery.
     DeliveryStatus("enum" = ["pending", "succeeded", "failed", "dropped"]);
     /// A step of a test.
     TestStepName("enum" = ["resolve", "check", "connect", "tls", "response"]);
 }
 
-/// How deliveries have gone.
+/// The health of the deliveries of a webhook.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct WebhookHealth {
     pub state: WebhookState,
@@ -97,7 +97,7 @@ pub struct NewWebhook {
     pub signing_secret: SigningSecret,
 }
 
-/// How long deliveries are signed with both secrets.
+/// A rotation of a secret: how long deliveries are signed with both.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateSecret {
@@ -129,7 +129,7 @@ pub struct WebhookTest {
     pub steps: Vec<TestStep>,
 }
 
-/// Which events of a period are delivered again.
+/// The selection of events of a period that are delivered again.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Redelivered {

@@ -1,4 +1,4 @@
-//! Values of options that are one of some words.
+//! Options whose value is one of a fixed set of words.
 
 /// Returns the word that a text is.
 ///

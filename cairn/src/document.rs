@@ -11,7 +11,7 @@ const DOCUMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// A kind of JSON document.
 pub(crate) struct DocumentKind {
-    /// What it describes, in messages.
+    /// The name of the thing that it describes, in messages.
     pub(crate) noun: &'static str,
     /// The command whose help shows an example.
     pub(crate) command: &'static str,
@@ -22,7 +22,7 @@ impl DocumentKind {
     /// and unknown members.
     ///
     /// # Errors
-    /// What is wrong with the file or its content.
+    /// The problem with the file or its content.
     pub(crate) fn read(&self, file: &str) -> Result<String, String> {
         let Self { noun, command } = self;
         let document = read_text(file, noun, DOCUMENT_BYTES_MAX)?;

@@ -9,7 +9,7 @@ use crate::terminal::plain;
 /// The result of a command.
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// Why a command failed. The message is safe to print on a terminal.
+/// The error of a command. The message is safe to print on a terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// It was refused, the server is not ready, or problems were found.

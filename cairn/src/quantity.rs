@@ -15,7 +15,7 @@ const UNITS: [(&str, u64); 10] = [
     ("MB", 1_000_000),
     ("KB", 1000),
 ];
-/// How many of the units are powers of 1024.
+/// The number of the units that are powers of 1024.
 const BINARY_UNITS: usize = 5;
 /// Units of durations.
 const DURATION_UNITS: [(&str, u64); 4] = [("d", 24 * 3600), ("h", 3600), ("m", 60), ("s", 1)];

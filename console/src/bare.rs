@@ -55,7 +55,7 @@ fn lines(text: &str) -> String {
     made
 }
 
-/// What a brace of a script is the begin of.
+/// The meaning of an opening brace of a script.
 #[derive(PartialEq)]
 enum Brace {
     Block,

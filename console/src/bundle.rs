@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How imports begin, up to the first character of their path. A path may contain values: `` `./views/${name}.js` ``.
+/// The beginnings of imports, up to the first character of their path. A path may contain values: `` `./views/${name}.js` ``.
 const FORMS: [&str; 3] = ["from \".", "import(\".", "import(`."];
 
 /// A module of the file.
@@ -18,7 +18,7 @@ struct Module {
     body: String,
 }
 
-/// What a module imports from another one.
+/// An import of a module from another one.
 struct Import {
     from: String,
     /// Each name in the other module, and in this one.

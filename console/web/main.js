@@ -169,7 +169,7 @@ async function drawView() {
   showKeptPlace();
 }
 
-// How people sign in through a provider; null if with tokens only, which is all that the first page then loads.
+// Returns how people sign in through a provider; null if with tokens only, which is all that the first page then loads.
 async function readProvider() {
   const found = await api.get("/sign-in", {}, { isLogin: true }).catch(() => null);
   return found && (await import("./lib/people.js")).signInWith(found);

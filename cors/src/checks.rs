@@ -1,4 +1,4 @@
-//! Which rules a bucket may have. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
+//! Validates the CORS rules of a bucket. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
 
 use crate::origin::{self, OriginMatching};
 use crate::rule::Rule;
@@ -13,7 +13,7 @@ pub const CONFIGURATION_BYTES_MAX: usize = 64 * 1024;
 /// The methods that a rule may allow.
 pub const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 
-/// Why a bucket may not have these rules.
+/// The reason why a bucket may not have these rules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CorsError {
     /// There is no rule.
@@ -24,12 +24,12 @@ pub enum CorsError {
     Rule {
         /// The index of the rule.
         index: usize,
-        /// What is wrong with it.
+        /// The error in the rule.
         problem: Problem,
     },
 }
 
-/// What is wrong with a rule.
+/// An error in a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Problem {
     /// The id has more than [`ID_CHARACTERS_MAX`] characters, or one that XML cannot represent.

@@ -6,7 +6,7 @@
 /// Allows every origin.
 pub(crate) const ANY: &str = "*";
 
-/// How the origins of rules are matched.
+/// The matching of origins by rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginMatching {
     /// An origin is `*` alone, or equals that of a request.
@@ -71,7 +71,7 @@ impl<'a> RequestOrigin<'a> {
         Self { text, parsed: Origin::parse(text) }
     }
 
-    /// Whether `allowed` names the same origin, or is a pattern that matches it.
+    /// Returns whether `allowed` names the same origin, or is a pattern that matches it.
     pub(crate) fn is(&self, allowed: &str, matching: OriginMatching) -> bool {
         if let (OriginMatching::Patterns, Some((start, end))) = (matching, allowed.split_once('*')) {
             return self.lies_between(start, end);
@@ -99,7 +99,7 @@ impl<'a> RequestOrigin<'a> {
 /// Checks that a rule may contain `text`: `*` alone, a text that an origin can equal, or a pattern.
 ///
 /// # Errors
-/// What is wrong with it, for the client.
+/// The problem with it, for the client.
 pub(crate) fn check(text: &str, matching: OriginMatching) -> Result<(), &'static str> {
     if text == ANY {
         return Ok(());

@@ -19,7 +19,7 @@ pub struct Rule {
     /// The response headers that pages may read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expose_headers: Vec<String>,
-    /// How long browsers may remember the answer to a preflight.
+    /// The time for which browsers may remember the answer to a preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_seconds: Option<u32>,
 }

@@ -26,7 +26,7 @@ pub struct Rules {
     rules: Vec<Rule>,
 }
 
-/// What a browser says about a request that it sends or is about to send.
+/// The origin, method and headers that a browser declares for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct CrossOrigin<'a> {
     /// `Origin`.
@@ -53,7 +53,7 @@ pub struct Admission<'r> {
     pub any_origin: bool,
 }
 
-/// What no rule allows.
+/// The first part of a request that no rule allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// No rule allows the origin, or it is too long.
@@ -136,7 +136,7 @@ impl Rules {
     }
 }
 
-/// Whether any pattern of the rule matches the header, ignoring case.
+/// Returns whether any pattern of the rule matches the header, ignoring case.
 fn allows_header(rule: &Rule, name: &str) -> bool {
     rule.allowed_headers.iter().any(|pattern| match pattern.split_once('*') {
         None => pattern.eq_ignore_ascii_case(name),

@@ -4,7 +4,7 @@ use cairn_model::{Timestamp, VersionName};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a request failed. A failed request has changed nothing.
+/// The error of a failed request. A failed request has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineError {
     /// The bucket does not exist.
@@ -23,7 +23,7 @@ pub enum EngineError {
     DeleteMarker {
         /// The marker.
         version: VersionName,
-        /// When it was created.
+        /// The time when it was created.
         last_modified: Timestamp,
     },
     /// The version is locked, or its retention forbids the change.
@@ -38,7 +38,7 @@ pub enum EngineError {
     ImportConflict(&'static str),
     /// The store has a format version without this. `cairn storage upgrade` raises it.
     NeedsUpgrade {
-        /// What is refused, in the plural.
+        /// The refused feature, in the plural.
         feature: &'static str,
         /// Format version of the store.
         found: u32,
@@ -155,7 +155,7 @@ impl From<cairn_lmdb::Error> for EngineError {
     }
 }
 
-/// Why a store did not open. The message says what to do.
+/// The error of a store that did not open. The message says what to do.
 #[derive(Debug)]
 pub enum OpenError {
     /// The folder holds no store.
@@ -184,14 +184,14 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
     /// The commit log of a slice is missing or damaged. Acknowledged changes would be lost.
     DamagedLog {
         /// The folder of the slice's metadata.
         path: PathBuf,
-        /// What is wrong with the log.
+        /// The damage of the log.
         what: String,
     },
     /// The folder is a copy that was made while the store was held for a backup.

@@ -7,7 +7,7 @@ use cairn_model::VersionName;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the store was doing when it found damage.
+/// The activity of the store when it found damage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundWhile {
     /// Reading for a client. Damaged data is not served.
@@ -41,7 +41,7 @@ pub enum StoreFault<'a> {
         version: Option<VersionName>,
         /// The damaged part, for example `block 3`.
         what: &'a str,
-        /// What the store was doing.
+        /// The activity of the store.
         found_while: FoundWhile,
     },
     /// The device failed to read a payload.
@@ -60,7 +60,7 @@ pub enum StoreFault<'a> {
     },
     /// Metadata could not be made durable. No more changes are accepted until it was recovered.
     ChangesStopped {
-        /// What accepts no changes, and why.
+        /// The part that accepts no changes, and the reason.
         reason: &'a str,
     },
     /// The device works again after a failure, and changes are accepted again.

@@ -31,7 +31,7 @@ pub const BODIES: &[(&str, Body)] = &[
 /// versions must be rejected.
 ///
 /// # Panics
-/// When a property is violated.
+/// Panics when a property is violated.
 pub fn object_record(data: &[u8]) {
     let Some((&later, body)) = data.split_first() else { return };
     let version = OBJECT_RECORD_VERSION.wrapping_add(later);
@@ -50,7 +50,7 @@ pub fn object_record(data: &[u8]) {
 /// A record that decodes must encode to a record that decodes to the same.
 ///
 /// # Panics
-/// When a property is violated.
+/// Panics when a property is violated.
 pub fn upload_records(data: &[u8]) {
     let Some((&version, body)) = data.split_first() else { return };
     let id = UploadId(7);
@@ -86,7 +86,7 @@ pub fn upload_records(data: &[u8]) {
 /// A key as stored, and as sent: one encoding for each key, in the order of the keys.
 ///
 /// # Panics
-/// When a property is violated.
+/// Panics when a property is violated.
 pub fn object_key(data: &[u8]) {
     if let Some((bucket, key, sequence)) = keys::decode(data) {
         let versions = keys::versions_of(bucket, &key);
@@ -116,7 +116,7 @@ pub fn object_key(data: &[u8]) {
 /// A chunk of the free map: its runs lie in it, touch nowhere, and cover exactly the units whose bits are set.
 ///
 /// # Panics
-/// When a property is violated.
+/// Panics when a property is violated.
 pub fn free_map_chunk(data: &[u8]) {
     let Some((head, body)) = data.split_first_chunk::<6>() else { return };
     let [version, volume, chunk @ ..] = *head;

@@ -64,11 +64,11 @@ impl Default for BufferLimits {
 /// Blocks that a reader holds for a client that does not read: the one being sent and the next one.
 pub const BLOCKS_OF_SLOW_READER: u64 = 2;
 
-/// How long a buffer may take to fill while other uploads wait for memory: 16 KiB/s with the smallest buffers. Not applied
-/// while there is enough memory, which by default suffices for 2048 concurrent uploads per executor.
+/// The longest time that a buffer may take to fill while other uploads wait for memory: 16 KiB/s with the smallest buffers. Not
+/// applied while there is enough memory, which by default suffices for 2048 concurrent uploads per executor.
 pub(crate) const FILL_PATIENCE: Duration = Duration::from_secs(4);
 
-/// How often an upload that waits for memory recalls buffers that have been filling for too long.
+/// The interval at which an upload that waits for memory recalls buffers that have been filling for too long.
 pub(crate) const RECALL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Bytes of a payload's first reservation. Later ones double it, so that an upload that is announced but never sent reserves
@@ -212,8 +212,8 @@ pub(crate) const LOG_BYTES_MAX: u64 = scaled(64 << 20, 128 << 10);
 pub(crate) const LOG_BYTES_LEAST: u64 = scaled(2 << 20, 128 << 10);
 /// The logs of all slices together may take this fraction of the disk.
 pub(crate) const LOG_DISK_SHARE: u64 = 64;
-/// Bytes of log records, or of new pages of metadata, after which a checkpoint is made. More means fewer flushes, but more pages
-/// that cannot be reused yet, and a longer start after a crash.
+/// Bytes of log records, or of new pages of metadata, after which a checkpoint is made. More means fewer flushes, but more
+/// pages that cannot be reused yet, and a longer start after a crash.
 pub(crate) const CHECKPOINT_BYTES: u64 = scaled(16 << 20, 32 << 10);
 
 /// Address space of a slice's metadata map.
@@ -225,18 +225,19 @@ pub(crate) const CONTROL_MAP_BYTES: usize = 1 << 34;
 /// refused.
 pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
 
-/// Most extents that a hold keeps in one slice: 48 MiB of memory. A store that removes more while it is held is too busy for it.
+/// Most extents that a hold keeps in one slice: 48 MiB of memory. A store that removes more while it is held is too busy for
+/// it.
 pub(crate) const HELD_EXTENTS_MAX: usize = if cfg!(feature = "simulation") { 64 } else { 4 << 20 };
 /// Extents of a hold that are freed at once, which takes less than a millisecond.
 pub(crate) const HELD_RELEASED_AT_ONCE: usize = 1024;
 /// A hold ends when less than this much disk space is left above the reserve.
 pub(crate) const HOLD_ROOM_MIN: u64 = 64 << 20;
-/// How often a hold looks whether it must end.
+/// The interval at which a hold looks whether it must end.
 pub(crate) const HOLD_LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// Longest time of a hold.
 pub const HOLD_TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How often the maintainer checks the free space of the file system.
+/// The interval at which the maintainer checks the free space of the file system.
 pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Tests in a row that a device must pass after a failed flush before the slice is recovered.
@@ -251,7 +252,7 @@ pub(crate) const COMPACTION_REST_FACTOR: u32 = 2;
 /// Longest rest of a compaction, however slow the device is.
 pub(crate) const COMPACTION_REST_MAX: Duration = Duration::from_secs(1);
 
-/// How often the maintainer checks the readers of the metadata.
+/// The interval at which the maintainer checks the readers of the metadata.
 pub(crate) const READERS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Age of a read transaction that causes a warning: the metadata file grows while it is open, and nothing in the engine needs
 /// so long.
@@ -271,7 +272,7 @@ pub const EVENT_PAGE_EVENTS_MAX: usize = 1000;
 pub(crate) const EVENT_STEPS_MAX: usize = 4096;
 /// Old events that one transaction removes: a few milliseconds of the committer's time.
 pub(crate) const EVENTS_REMOVED_AT_ONCE: usize = 1000;
-/// How often events that are no longer kept are searched for.
+/// The interval at which events that are no longer kept are searched for.
 pub(crate) const EVENT_EXPIRY_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Shares of the task queue for background reads; requests have 1000.
@@ -319,13 +320,13 @@ pub(crate) const REPAIRED_RUNS_MAX: usize = 65_536;
 pub(crate) const REPAIR_RUNS_PER_CHANGE: usize = 256;
 /// Most units freed by one change (256 MiB), so that it stays a small part of a transaction.
 pub(crate) const REPAIR_UNITS_PER_CHANGE: u64 = (256 << 20) / UNIT_BYTES;
-/// How often the scrub saves its position: at most this much work is repeated after a restart.
+/// The interval at which the scrub saves its position: at most this much work is repeated after a restart.
 pub(crate) const SCRUB_SAVE_INTERVAL: Duration = Duration::from_secs(10);
-/// How often the scrub checks whether the next pass is due.
+/// The interval at which the scrub checks whether the next pass is due.
 pub(crate) const SCRUB_LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// How often abandoned uploads are searched for.
+/// The interval at which abandoned uploads are searched for.
 pub(crate) const UPLOAD_EXPIRY_INTERVAL: Duration = Duration::from_secs(3600);
-/// How long the scrub waits after a failure that says nothing about the stored data.
+/// The wait of the scrub after a failure that says nothing about the stored data.
 pub(crate) const SCRUB_RETRY: Duration = Duration::from_secs(300);
 
 /// Most lookups for opening one version. Each attempt fails only if space was freed within the microseconds since its
@@ -350,9 +351,9 @@ pub const LIFECYCLE_DAYS_MAX: u32 = 36_500;
 
 /// Time after the start of the service until the first lifecycle run, unless the interval is shorter.
 pub(crate) const LIFECYCLE_FIRST_RUN: Duration = Duration::from_secs(60);
-/// How often the lifecycle worker looks at the clock, and for changes of rules.
+/// The interval at which the lifecycle worker looks at the clock, and for changes of rules.
 pub(crate) const LIFECYCLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the time that is trusted is saved. It is compared with the clock after a restart, by days.
+/// The interval at which the time that is trusted is saved. It is compared with the clock after a restart, by days.
 pub(crate) const TRUSTED_TIME_SAVE_INTERVAL: Duration = Duration::from_secs(3600);
 /// Most entries that one step of building or removing a due index changes: a few milliseconds.
 pub(crate) const INDEX_STEP_ENTRIES: usize = 1024;

@@ -146,7 +146,8 @@ fn a_hold_that_is_ended_at_once_keeps_nothing() {
     });
 }
 
-/// The check of `a_backup_shows_the_moment_of_the_hold` can fail: once the hold has ended, the space is used again, and a backup finds that out.
+/// The check of `a_backup_shows_the_moment_of_the_hold` can fail: once the hold has ended, the space is used again, and a
+/// backup finds that out.
 #[test]
 fn a_copy_after_the_end_of_the_hold_is_found_to_be_damaged() {
     let (data, kept) = (folder(), folder());

@@ -86,9 +86,9 @@ fn flip(path: &Path, at: u64, bit: u32) {
     file.sync_all().expect("flushes");
 }
 
-/// Each verification began with a throttle of its own, which took all earlier requests for old ones. So verifications of a small
-/// bucket, one after the other, never rested, and took the device from the clients' requests: their latency grew from 0.15 to
-/// 6 ms. The throttle now remembers requests and rests from one run to the next.
+/// Each verification began with a throttle of its own, which took all earlier requests for old ones. So verifications of a
+/// small bucket, one after the other, never rested, and took the device from the clients' requests: their latency grew from
+/// 0.15 to 6 ms. The throttle now remembers requests and rests from one run to the next.
 #[test]
 fn repeated_verifications_of_a_small_bucket_rest_while_requests_arrive() {
     const RUNS: u32 = 20;

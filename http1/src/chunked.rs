@@ -1,7 +1,7 @@
 //! Removes the chunked transfer coding of a request body.
 //!
-//! Source: RFC 9112 section 7.1. The decoder works in place, so that content which was read into its destination stays there. It also says how many more
-//! bytes are certain to come: who reads no more than these never reads into the next request.
+//! Source: RFC 9112 section 7.1. The decoder works in place, so that content which was read into its destination stays there.
+//! It also says how many more bytes are certain to come: who reads no more than these never reads into the next request.
 //!
 //! Invariants: the same bytes give the same result wherever they are cut. A body that two servers could understand
 //! differently is refused, and then the start of the next request is unknown. Extensions and trailer fields are ignored, as
@@ -15,7 +15,7 @@ const IGNORED_BYTES_MAX: u16 = 8 * 1024;
 const END_BYTES: u64 = 5;
 const CRLF_BYTES: u64 = 2;
 
-/// Why a body was refused. The text repeats nothing of the request.
+/// The error of a refused body. The text repeats nothing of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChunkedError(pub &'static str);
 
@@ -27,7 +27,7 @@ impl std::fmt::Display for ChunkedError {
 
 impl std::error::Error for ChunkedError {}
 
-/// What is expected next.
+/// The state of the decoder: what is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// A digit of a size, or the end of the digits if there are some.

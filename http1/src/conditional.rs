@@ -12,7 +12,7 @@ use crate::syntax::trim_ows;
 pub struct Validators<'a> {
     /// Its strong entity tag, with or without quotes.
     pub etag: &'a str,
-    /// When it was last modified, in whole seconds since the Unix epoch, the resolution of HTTP dates.
+    /// The time of the last modification, in whole seconds since the Unix epoch, the resolution of HTTP dates.
     pub last_modified_seconds: u64,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// How entity tags are compared (RFC 9110 section 8.8.3.2).
+/// The comparison of entity tags (RFC 9110 section 8.8.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// Weak tags match nothing.

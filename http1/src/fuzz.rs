@@ -28,7 +28,7 @@ pub const BODIES: &[(&str, Body)] = &[
 /// has at least as many bytes as were certain to come. The first byte chooses the cuts.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn http_chunked(data: &[u8]) {
     let Some((&choice, bytes)) = data.split_first() else { return };
     let whole = dechunked(bytes, bytes.len().max(1));
@@ -61,7 +61,7 @@ fn dechunked(bytes: &[u8], step: usize) -> Result<(Vec<u8>, usize), ChunkedError
 /// appends is parsed whatever it is appended to.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn forwarded(data: &[u8]) {
     for header in [ForwardedHeader::XForwardedFor, ForwardedHeader::Forwarded] {
         let whole: Vec<_> = addresses_of_value(data, header).collect();
@@ -88,7 +88,7 @@ pub fn forwarded(data: &[u8]) {
 /// that is formatted from it parses to the same head. The first byte chooses limits and cuts.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn http_head(data: &[u8]) {
     let Some((&choice, bytes)) = data.split_first() else { return };
     let small = HeadLimits { bytes_max: 512, fields_max: 8 };
@@ -148,7 +148,7 @@ fn check_head(head: &RequestHead) {
 /// Takes a `Range` header and a size. A resolved range lies within the size, and its own header resolves to it again.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn http_range(data: &[u8]) {
     let Some((size, value)) = data.split_first_chunk::<9>() else { return };
     let [shift, size @ ..] = *size;
@@ -178,7 +178,7 @@ pub fn http_range(data: &[u8]) {
 /// Takes a date in any of its three forms. Formatted in the first form, it is the same second.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn dates(data: &[u8]) {
     if let Some(seconds) = parse_http_date(data)
         && let Ok(since_epoch) = u64::try_from(seconds)
@@ -196,7 +196,7 @@ pub fn dates(data: &[u8]) {
 /// adds bytes.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn http_uri(data: &[u8]) {
     for encoded in [encode_path(data), encode_strict(data)] {
         assert_eq!(decode(&encoded).ok().as_deref(), std::str::from_utf8(data).ok());

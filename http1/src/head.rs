@@ -57,7 +57,7 @@ impl Default for HeadLimits {
     }
 }
 
-/// How the body of a request is delimited (RFC 9112 section 6).
+/// The framing of a request's body (RFC 9112 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyFraming {
     /// Neither `Content-Length` nor `Transfer-Encoding`: no body.
@@ -69,7 +69,7 @@ pub enum BodyFraming {
     Chunked,
 }
 
-/// Why a head was refused. The connection must be closed after the response.
+/// The error of a refused head. The connection must be closed after the response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeadError {
     /// 400: malformed or ambiguous. The text gives the reason and repeats nothing of the request.

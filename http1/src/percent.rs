@@ -6,7 +6,7 @@ use memchr::{memchr, memchr2};
 
 const HEX_DIGITS: [u8; 16] = *b"0123456789ABCDEF";
 
-/// Why a text could not be decoded: 400 `InvalidURI` on S3.
+/// The error of a text that could not be decoded: 400 `InvalidURI` on S3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
     /// A `%` is not followed by two hexadecimal digits.
@@ -34,7 +34,7 @@ pub fn decode(text: &str) -> Result<Cow<'_, str>, DecodeError> {
     decode_with(text, Plus::Literal)
 }
 
-/// How a raw `+` is decoded.
+/// The decoding of a raw `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Plus {
     /// As a plus, as in paths.
@@ -101,7 +101,7 @@ pub fn encode_strict(bytes: impl AsRef<[u8]>) -> String {
     out
 }
 
-/// How a slash is encoded.
+/// The encoding of a slash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slash {
     /// As a slash, as in paths.

@@ -23,7 +23,7 @@ pub enum ConnectionOption {
     Close,
 }
 
-/// How a response body is delimited (RFC 9112 section 6).
+/// The framing of a response body (RFC 9112 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyLength {
     /// No header: there is no body, or it ends with the connection.

@@ -28,7 +28,7 @@ pub struct ChunkSignatures {
 /// A signature of a chunk or trailer that is not the computed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSignatureMismatch {
-    /// What the client should have signed.
+    /// The text that the client should have signed.
     pub string_to_sign: String,
     /// The signature as sent.
     pub signature_provided: String,

@@ -51,7 +51,7 @@ impl Principal {
     /// The name of anybody there.
     pub const ANONYMOUS_NAME: &str = "anonymous";
 
-    /// Whether the principal may do this in a request of the client at this address.
+    /// Returns whether the principal may do this in a request of the client at this address.
     #[must_use]
     pub fn decide(&self, action: Action, resource: Resource<'_>, client: IpAddr) -> Decision {
         match self {
@@ -61,7 +61,7 @@ impl Principal {
         }
     }
 
-    /// Whether a bucket is shown to the principal in the list of buckets: some statement allows it something there.
+    /// Returns whether a bucket is shown to the principal in the list of buckets: some statement allows it something there.
     #[must_use]
     pub fn sees_bucket(&self, bucket: &str, client: IpAddr) -> bool {
         match self {
@@ -96,8 +96,8 @@ pub struct Credential {
     pub secret_key: SecretKey,
     /// The identity that the credential authenticates.
     pub principal: Principal,
-    /// Which secret of the access key this is. An access key can be given again with another secret; keys and signatures
-    /// that were made with an earlier one are then invalid.
+    /// The generation of the secret. An access key can be given again with another secret; keys and signatures that were made
+    /// with an earlier one are then invalid.
     pub generation: Generation,
     /// Whether the credential may be used for S3. If not, its requests are refused unchecked.
     pub allowed_on_data_plane: bool,

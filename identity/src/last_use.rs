@@ -1,4 +1,4 @@
-//! When a credential was last used.
+//! The time of a credential's last use.
 
 use cairn_model::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// once a second instead of with every request.
 const USE_INTERVAL_MILLIS: u64 = 1000;
 
-/// When a credential was last used, in milliseconds since the Unix epoch; 0 if never.
+/// The time of a credential's last use, in milliseconds since the Unix epoch; 0 if never.
 ///
 /// Executors set it. The directory's thread writes it to disk.
 #[derive(Debug, Default)]

@@ -49,7 +49,7 @@ pub struct SignedFormVersion2<'a> {
 }
 
 impl SignedFormVersion2<'_> {
-    /// Whether the form has any of the fields.
+    /// Returns whether the form has any of the fields.
     #[must_use]
     pub const fn is_present(&self) -> bool {
         self.access_key.is_some() || self.signature.is_some()
@@ -92,20 +92,20 @@ impl ChunkedBody {
         }
     }
 
-    /// Whether each chunk is signed.
+    /// Returns whether each chunk is signed.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::Signed | Self::SignedWithTrailer)
     }
 
-    /// Whether a trailer may follow the last chunk.
+    /// Returns whether a trailer may follow the last chunk.
     #[must_use]
     pub const fn has_trailer(self) -> bool {
         matches!(self, Self::SignedWithTrailer | Self::UnsignedWithTrailer)
     }
 }
 
-/// Where the signature was sent.
+/// The kind of a signature, by the place where it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureKind {
     /// In the `Authorization` header.
@@ -125,13 +125,13 @@ pub struct Authentication {
     pub principal: Principal,
     /// The access key that was used.
     pub access_key: Arc<str>,
-    /// Which secret of the access key made the signature.
+    /// The generation of the secret that made the signature.
     pub generation: Generation,
     /// The digest that the body must have.
     pub payload: PayloadDigest,
     /// Verifies the chunks of the body, if they are signed.
     pub chunk_signatures: Option<Box<ChunkSignatures>>,
-    /// Where the signature was.
+    /// The kind of the signature.
     pub kind: SignatureKind,
     /// The time in the signature, in whole seconds.
     pub signed_at: Timestamp,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What a caller of the management plane may do (specification, "Authentication").
+/// The role of a caller of the management plane (specification, "Authentication").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Everything.
@@ -41,14 +41,14 @@ impl fmt::Display for Role {
     }
 }
 
-/// What a caller of the management plane may do.
+/// The standing of a caller of the management plane: a role, or the policies of a member.
 ///
 /// A member has no role, so code that checks for a role refuses members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// The operations of a role.
     Role(Role),
-    /// What the policies with these names allow on buckets and objects. Of people only, never of tokens.
+    /// The rights of the policies with these names on buckets and objects. Of people only, never of tokens.
     Member(Arc<[String]>),
 }
 

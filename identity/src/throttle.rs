@@ -24,20 +24,20 @@ use cairn_model::client_network;
 
 /// Time that one failure takes up. At this rate, 8 random characters take millions of years to guess.
 const FAILURE_INTERVAL: Duration = Duration::from_millis(250);
-/// How far a client may be ahead of the rate without a delay: 16 failures, so that a mistyped secret in a client that
+/// The lead over the rate that a client may have without a delay: 16 failures, so that a mistyped secret in a client that
 /// retries is reported at once.
 const FREE_FAILURES: Duration = Duration::from_secs(4);
 /// Longest delay of a response: whoever mistypes a secret during an attack from the same address waits no longer.
 const DELAY_MAX: Duration = Duration::from_secs(2);
-/// How far beyond [`FREE_FAILURES`] a client's failures with the root credential may be before root is refused unchecked.
-/// A client that waits for each response stays below it.
+/// The lead beyond [`FREE_FAILURES`] that a client's failures with the root credential may have before root is refused
+/// unchecked. A client that waits for each response stays below it.
 const ROOT_REFUSED_BEYOND: Duration = Duration::from_secs(1);
 /// Most clients whose failures are counted separately, of about 60 bytes each.
 const CLIENTS_MAX: usize = 4096;
 /// Most delayed responses at once, on both planes and all executors, so that guesses cannot use up the connections.
 const DELAYED_RESPONSES_MAX: usize = 256;
 
-/// Which kind of credential was wrong.
+/// The kind of a wrong credential.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailedCredential {
     /// The root credential, whose secret a person may have chosen.
@@ -62,7 +62,7 @@ pub struct CredentialThrottle(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     created: Instant,
-    /// When root is checked again for every client, in milliseconds after `created`.
+    /// The time when root is checked again for every client, in milliseconds after `created`.
     root_refused_until: AtomicU64,
     state: Mutex<State>,
 }

@@ -98,7 +98,7 @@ class Client:
 
 
 def client_requests(rng, count):
-    """What the client itself makes of peculiar keys, prefixes and metadata."""
+    """Yields the requests that the client itself makes of peculiar keys, prefixes and metadata."""
     plain, tls = Client(), Client("https://127.0.0.1:7600")
     for index in range(count):
         key = PECULIAR_KEYS[index] if index < len(PECULIAR_KEYS) else random_text(rng, 40)

@@ -396,7 +396,8 @@ fn changes_without_effect_are_reported_and_not_written() {
     }
 }
 
-/// Regression: a page counted only entries, so 128 accounts with ten thousand policies each were copied at once, under the lock.
+/// Regression: a page counted only entries, so 128 accounts with ten thousand policies each were copied at once, under the
+/// lock.
 #[test]
 fn pages_count_the_parts_of_entries_and_are_never_empty() {
     let fixture = Fixture::new();

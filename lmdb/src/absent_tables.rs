@@ -1,7 +1,7 @@
 //! Tables that are only created when they are needed.
 //!
-//! A program of an earlier version refuses to compact an open environment that has a table which it does not know. So a table that
-//! a later format version has is absent until the store is upgraded. Whoever reads it finds it empty.
+//! A program of an earlier version refuses to compact an open environment that has a table which it does not know. So a table
+//! that a later format version has is absent until the store is upgraded. Whoever reads it finds it empty.
 
 use crate::compact::table_names;
 use crate::environment::Environment;

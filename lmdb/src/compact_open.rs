@@ -6,17 +6,17 @@
 //! Changes after that key need no record: a later step finds them. No snapshot lasts longer than a step, so the original
 //! grows no more than it would otherwise.
 //!
-//! With a commit log, the commits of the copy are not flushed: its pages are handed to the device after each step, and it is flushed
-//! as a whole before it gets the name. So others wait for few flushes of it.
+//! With a commit log, the commits of the copy are not flushed: its pages are handed to the device after each step, and it is
+//! flushed as a whole before it gets the name. So others wait for few flushes of it.
 //!
 //! When all records are copied, further rounds bring the copy up to date, each with fewer changes than the one before. The
 //! last round runs under the writer lock. Then the copy has the same records as the original, which the totals of both show.
 //! It gets the name of the data file, the folder is flushed, and new transactions begin in the copy. Only then can others write
 //! again. Transactions that are open stay in the original, whose space is freed when the last of them has ended.
 //!
-//! A crash before the rename leaves the original, and a folder that the next opening removes. A crash after it leaves the
-//! copy. Nothing is written between the last round and the rename, so both have the same records. With a commit log, the copy has
-//! a durable checkpoint before it gets the name, and the log continues from there.
+//! A crash before the rename leaves the original, and a folder that the next opening removes. A crash after it leaves the copy.
+//! Nothing is written between the last round and the rename, so both have the same records. With a commit log, the copy has a
+//! durable checkpoint before it gets the name, and the log continues from there.
 //!
 //! [`Environment::renew`] uses the same copy after a failed commit. What the device holds of the old file is unknown then. The
 //! new one was written and flushed as a whole.
@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How an open environment is compacted.
+/// The options for compacting an open environment.
 pub struct OpenCompactOptions<'o> {
     /// Bytes of space that the copy gets after its last page; see [`Environment::extend`].
     pub headroom_bytes: u64,
@@ -56,14 +56,14 @@ pub struct OpenCompactOptions<'o> {
     pub proceed: &'o dyn Fn(CopyProgress) -> bool,
 }
 
-/// What a compaction has copied.
+/// The progress of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyProgress {
     /// Bytes of keys and values.
     pub copied_bytes: u64,
     /// Bytes of the pages in use when the compaction began. Approximately what is to be copied.
     pub expected_bytes: u64,
-    /// How long the last step took.
+    /// The duration of the last step.
     pub step: Duration,
 }
 
@@ -72,7 +72,7 @@ pub struct CopyProgress {
 pub struct OpenCompaction {
     /// Sizes and the number of records.
     pub compaction: Compaction,
-    /// How long writers had to wait for the replacement of the file. Zero if there was little to gain.
+    /// The time for which writers had to wait for the replacement of the file. Zero if there was little to gain.
     pub pause: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! The pages of a data file, read without a map.
 //!
-//! A page begins with 16 bytes: its number (8), zeros (2), flags (2), and where its free space begins and ends (2 each). Nodes are
-//! found through the offsets (2 each) after that. A node is drawn after `MDB_node` of LMDB's `mdb.c`:
+//! A page begins with 16 bytes: its number (8), zeros (2), flags (2), and where its free space begins and ends (2 each). Nodes
+//! are found through the offsets (2 each) after that. A node is drawn after `MDB_node` of LMDB's `mdb.c`:
 //!
 //! ```text
 //! offset  size  what
@@ -26,7 +26,7 @@ const LEAF: u16 = 2;
 const KINDS: u16 = 0x4f;
 const BIG_DATA: u16 = 1;
 const SUB_DATABASE: u16 = 2;
-/// Where the record of a table has the number of its root page.
+/// The offset of the root page's number in the record of a table.
 const ROOT_AT: usize = 40;
 const TABLE_RECORD_BYTES: usize = 48;
 /// No key is longer, with LMDB's longer keys and pages of 4096 bytes.
@@ -34,7 +34,7 @@ const KEY_BYTES_MAX: usize = 2048;
 /// The longest value that is looked at. Records of the store are far below.
 const VALUE_BYTES_MAX: usize = 64 << 20;
 
-/// What a page is.
+/// The kind of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PageKind {
     Branch,

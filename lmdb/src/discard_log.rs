@@ -1,8 +1,8 @@
 //! Gives up a commit log that is missing or damaged.
 //!
-//! An opening refuses such a log, because acknowledged changes are missing. If there is no backup, the environment can continue with
-//! the last checkpoint and the records before the damage. What later records hold is not applied: each record relies on all
-//! records before it. They stay in a copy of the log.
+//! An opening refuses such a log, because acknowledged changes are missing. If there is no backup, the environment can continue
+//! with the last checkpoint and the records before the damage. What later records hold is not applied: each record relies on
+//! all records before it. They stay in a copy of the log.
 
 use crate::environment::{EnvironmentOptions, Recovered, remove_unfinished_compactions};
 use crate::error::Error;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 /// Most copies of damaged logs in one folder.
 const COPIES_MAX: u32 = 100;
 
-/// Why a commit log is refused, and what giving it up keeps and loses.
+/// A damaged commit log: why it is refused, and what giving it up keeps and loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedLog {
-    /// What is wrong with it.
+    /// The damage.
     pub what: String,
     /// Records before the damage, which are applied to the last checkpoint.
     pub kept: u64,
@@ -36,7 +36,7 @@ pub struct DamagedLog {
     pub lost: Option<u64>,
 }
 
-/// Where a log is damaged.
+/// The damage of a log, and its place.
 struct Damage {
     checkpoint: Checkpoint,
     /// The place of the first record that cannot be applied.
@@ -65,8 +65,8 @@ pub fn examine_log(folder: &Path, lost: &mut LostChange<'_>) -> Result<Option<Da
 /// After a crash at any moment, it can be called again.
 ///
 /// # Errors
-/// As [`examine_log`]; [`Error::Truncated`] if the data file is shorter than its checkpoint; [`Error::DamagedLog`] if the records
-/// before the damage do not fit the checkpoint; otherwise those of LMDB and of the file system.
+/// As [`examine_log`]; [`Error::Truncated`] if the data file is shorter than its checkpoint; [`Error::DamagedLog`] if the
+/// records before the damage do not fit the checkpoint; otherwise those of LMDB and of the file system.
 pub fn discard_log(
     folder: &Path,
     options: EnvironmentOptions,

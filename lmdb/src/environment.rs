@@ -53,19 +53,19 @@ pub struct Environment {
     pub(crate) compactions: AtomicU64,
 }
 
-/// What an opening has recovered with a log.
+/// The result of recovering an environment with a log when it was opened.
 pub(crate) struct Recovered {
     /// The checkpoint from which the records were applied.
     checkpoint: Checkpoint,
     /// The snapshot that contains all of them.
     pin: Pin,
-    /// How many were applied.
+    /// The number of applied records.
     replayed: u64,
 }
 
 impl Recovered {
-    /// Applies the records of the log in `folder` to the snapshot of a checkpoint, with which the data file begins. Stops at the
-    /// end of the log, or at the place `end`.
+    /// Applies the records of the log in `folder` to the snapshot of a checkpoint, with which the data file begins. Stops at
+    /// the end of the log, or at the place `end`.
     ///
     /// # Errors
     /// As [`recovery::replay`].
@@ -119,8 +119,8 @@ impl Environment {
         *self.flush_failures.lock().unwrap_or_else(PoisonError::into_inner) = flush_failures.clone();
     }
 
-    /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable. `flush_failures` are those
-    /// of the device: after a further one, nothing more is written until [`Environment::renew`] or the next opening.
+    /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable. `flush_failures` are
+    /// those of the device: after a further one, nothing more is written until [`Environment::renew`] or the next opening.
     ///
     /// # Errors
     /// As [`Environment::open`], and [`Error::Io`] if the log cannot be created.
@@ -271,8 +271,8 @@ impl Environment {
         self.log().map(CommitLog::status).unwrap_or_default()
     }
 
-    /// Returns why nothing can be written until [`Environment::renew`] or the next opening, if the log has failed, or a flush of
-    /// the device.
+    /// Returns why nothing can be written until [`Environment::renew`] or the next opening, if the log has failed, or a flush
+    /// of the device.
     #[must_use]
     pub fn log_failure(&self) -> Option<String> {
         let log = self.log()?;

@@ -9,7 +9,7 @@ pub enum Error {
     Corrupt {
         /// Key of the record in hex, cut to 64 bytes.
         key: String,
-        /// What does not match.
+        /// The part that does not match.
         what: &'static str,
     },
     /// The data file ends before its last used page. Reading it would kill the process with SIGBUS.

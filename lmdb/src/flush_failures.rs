@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts the failed flushes of a device. Clones count together.
 ///
-/// A device that fails a flush may have dropped its cache, with completed writes to any of its files. A later flush succeeds and
-/// proves nothing about them. So whoever relies on a flush notes the number before the first of the flushed writes, and compares
-/// it after the flush.
+/// A device that fails a flush may have dropped its cache, with completed writes to any of its files. A later flush succeeds
+/// and proves nothing about them. So whoever relies on a flush notes the number before the first of the flushed writes, and
+/// compares it after the flush.
 #[derive(Clone, Debug, Default)]
 pub struct FlushFailures(Arc<Failures>);
 

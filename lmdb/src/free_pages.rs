@@ -1,8 +1,8 @@
 //! The free pages of a snapshot, from LMDB's table of free pages.
 //!
-//! The table has a record for each transaction that freed pages: the number of the transaction, then the number of pages and their
-//! numbers, 8 bytes each. All pages in it are free in its snapshot: no table of the snapshot refers to them. LMDB does not use one
-//! before all readers of earlier snapshots have ended.
+//! The table has a record for each transaction that freed pages: the number of the transaction, then the number of pages and
+//! their numbers, 8 bytes each. All pages in it are free in its snapshot: no table of the snapshot refers to them. LMDB does
+//! not use one before all readers of earlier snapshots have ended.
 
 use crate::data_file::{DataFile, Page, PageKind, Pages};
 use crate::meta_page::MetaFields;
@@ -10,8 +10,8 @@ use crate::meta_page::MetaFields;
 /// LMDB's trees are lower than this.
 const DEPTH_MAX: usize = 32;
 
-/// Returns the free pages of a snapshot whose pages are pinned. `None` if the table is not what LMDB writes: then every page may be
-/// in use.
+/// Returns the free pages of a snapshot whose pages are pinned. `None` if the table is not what LMDB writes: then every page
+/// may be in use.
 pub(crate) fn free_pages(file: &DataFile, roots: &MetaFields) -> Option<Pages> {
     let mut free = Pages::of(file);
     if let Some(root) = roots.free_root() {

@@ -12,7 +12,7 @@ pub const BODIES: &[(&str, Body)] = &[("lmdb_envelope", lmdb_envelope)];
 /// decodes, and it does not decode with another key or body.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn lmdb_envelope(data: &[u8]) {
     let Some((&length, rest)) = data.split_first() else { return };
     let (key, value) = rest.split_at(usize::from(length).min(rest.len()));

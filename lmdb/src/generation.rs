@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Name of the data file in the folder of an environment.
 pub(crate) const DATA_FILE: &str = "data.mdb";
 
-/// How an environment is opened.
+/// The options for opening an environment.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvironmentOptions {
     /// Size of the map in bytes of address space, not of disk. It is halved, down to 1 GiB, while the system refuses
@@ -62,7 +62,7 @@ impl Drop for OpenEnv {
     }
 }
 
-/// What the last committed transaction left, for the next checkpoint.
+/// The state after the last committed transaction, for the next checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Committed {
     pub(crate) meta: MetaFields,
@@ -79,8 +79,8 @@ pub(crate) struct Generation {
     /// Those that are opened, one bit for each number. Set last, so a transaction that begins afterwards can read them.
     opened_tables: AtomicU64,
     pub(crate) data: File,
-    /// The same file, to make it longer. The kernel reports a failed write-back once to each open file, and the flushes of `data`
-    /// must not miss one.
+    /// The same file, to make it longer. The kernel reports a failed write-back once to each open file, and the flushes of
+    /// `data` must not miss one.
     extended: File,
     pub(crate) page_bytes: u64,
     /// Length of the data file up to which it is known to be written.
@@ -400,8 +400,8 @@ impl Generation {
 ///
 /// LMDB takes the number of the last transaction, then copies the roots from the one of two meta pages that this number
 /// selects. If the thread is interrupted in between, and two more transactions are committed, then that page has other roots:
-/// those of a later transaction, which may not have been flushed yet. So the roots are only used if no commit that overwrites the
-/// page has begun.
+/// those of a later transaction, which may not have been flushed yet. So the roots are only used if no commit that overwrites
+/// the page has begun.
 pub(crate) fn begin_read(generation: &Generation) -> Result<RoTxn<'_, WithTls>, Error> {
     reading_threads::note_reading();
     for _ in 0..READ_ATTEMPTS_MAX {

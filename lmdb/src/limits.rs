@@ -27,8 +27,8 @@ pub(crate) const TABLES_MAX: u32 = 64;
 /// takes fractions of a second, so this suffices for hundreds of thousands of changes a second.
 pub(crate) const CHANGED_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of records that one step of such a compaction copies. The device gets them when it has written those of the step before,
-/// so other flushes wait for about this much.
+/// Bytes of records that one step of such a compaction copies. The device gets them when it has written those of the step
+/// before, so other flushes wait for about this much.
 pub(crate) const COPY_STEP_BYTES: usize = 2 << 20;
 
 /// Bytes of changed records that are copied again in one transaction. They lie anywhere, and each takes pages of its own.
@@ -53,11 +53,12 @@ pub(crate) const SHRINK_PAUSE: Duration = Duration::from_millis(5);
 /// Bytes that are read into the page cache at a time (1 MiB): few requests of the device, and short ones.
 pub(crate) const PAGE_CACHE_PIECE_BYTES: usize = 1 << 20;
 
-/// How long a compaction waits for the transactions that read the replaced file. Nothing in the engine reads for so long.
+/// The time for which a compaction waits for the transactions that read the replaced file. Nothing in the engine reads for so
+/// long.
 pub(crate) const CLOSE_WAIT: Duration = Duration::from_secs(60);
 
-/// How long the closing of an environment waits for reading threads that are ending. They take microseconds. In tests, it must
-/// not give up because the machine is busy.
+/// The time for which the closing of an environment waits for reading threads that are ending. They take microseconds. In
+/// tests, it must not give up because the machine is busy.
 pub(crate) const THREAD_END_WAIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
 
 /// Time between two looks at them.
@@ -84,9 +85,9 @@ pub(crate) const REPLAY_BYTES_MAX: usize = 4 << 20;
 /// Bytes of the buffers that one record leaves to the next (1 MiB). Larger ones are freed.
 pub(crate) const LOG_BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// How often dirty pages are handed to the device while there are changes. Small portions keep its queue short, so that the log's
-/// flushes do not wait.
+/// The interval at which dirty pages are handed to the device while there are changes. Small portions keep its queue short, so
+/// that the log's flushes do not wait.
 pub(crate) const WRITE_BACK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How old the oldest change in the log becomes (5 s), unless a checkpoint takes longer. It bounds what a start replays.
+/// The greatest age of the oldest change in the log (5 s), unless a checkpoint takes longer. It bounds what a start replays.
 pub(crate) const CHECKPOINT_AGE_MAX: Duration = Duration::from_secs(5);

@@ -1,8 +1,8 @@
 //! The meta pages of an LMDB data file, without LMDB.
 //!
 //! A transaction with number n is committed when its meta fields are written to page `n & 1`. LMDB begins with the page whose
-//! number is greater. The fields are drawn after `MDB_meta` of LMDB's `mdb.c`. LMDB writes each meta page as a whole only when it
-//! creates the file. Later it writes the fields alone.
+//! number is greater. The fields are drawn after `MDB_meta` of LMDB's `mdb.c`. LMDB writes each meta page as a whole only when
+//! it creates the file. Later it writes the fields alone.
 //!
 //! ```text
 //! offset  size  field (integers in the byte order of the host)
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// Where the fields begin in a meta page.
+/// The offset of the fields in a meta page.
 const FIELDS_AT: u64 = 16;
 /// Bytes of the fields.
 pub(crate) const META_FIELD_BYTES: usize = 136;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// When a thread's read transaction began, in milliseconds since the first call of [`now`], plus one; 0: none is open.
+/// The start time of a thread's read transaction, in milliseconds since the first call of [`now`], plus one; 0: none is open.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct StartTime(AtomicU64);

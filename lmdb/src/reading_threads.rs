@@ -1,8 +1,8 @@
 //! Keeps an environment open while its reading threads end.
 //!
-//! LMDB stores a pointer to a thread's reader slot in thread-specific data, whose destructor writes to that slot when the thread
-//! ends. `mdb_env_close` removes the destructor, then unmaps the slots. If a thread has begun to run its destructors at that
-//! moment, it may write to unmapped memory, and the process dies.
+//! LMDB stores a pointer to a thread's reader slot in thread-specific data, whose destructor writes to that slot when the
+//! thread ends. `mdb_env_close` removes the destructor, then unmaps the slots. If a thread has begun to run its destructors at
+//! that moment, it may write to unmapped memory, and the process dies.
 //!
 //! Rust's destructors of thread-local values run before those of LMDB. So each reading thread has such a value. Its destructor
 //! lists the thread as ending. An environment is closed after all listed threads are gone. A thread that is about to be listed

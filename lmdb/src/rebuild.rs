@@ -1,9 +1,9 @@
 //! Rebuilds the data file of an environment from its checkpoint and log.
 //!
-//! After a failed flush, the kernel may have dropped pages that it could not write, and nobody knows which. The pages of the last
-//! checkpoint were flushed, and they were not written again. The records of the log were flushed too. So both lead to the last
-//! acknowledged state again: in a new file, which is flushed as a whole and replaces the old one. A new log begins, so that a
-//! record whose write had failed does not count, even if the device has it.
+//! After a failed flush, the kernel may have dropped pages that it could not write, and nobody knows which. The pages of the
+//! last checkpoint were flushed, and they were not written again. The records of the log were flushed too. So both lead to the
+//! last acknowledged state again: in a new file, which is flushed as a whole and replaces the old one. A new log begins, so
+//! that a record whose write had failed does not count, even if the device has it.
 
 use crate::compact::Compaction;
 use crate::compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};

@@ -1,8 +1,8 @@
 //! A pinned snapshot of an open environment, and its copy.
 //!
 //! LMDB never writes to a page that a reader may need, except for the two meta pages. So the pages of a pinned snapshot can be
-//! copied while others write. The copy gets the roots of the snapshot in both meta pages, and no checkpoint of a commit log:
-//! it is a complete environment without a log. Pages that are free in the snapshot may be written meanwhile. Nothing in the copy
+//! copied while others write. The copy gets the roots of the snapshot in both meta pages, and no checkpoint of a commit log: it
+//! is a complete environment without a log. Pages that are free in the snapshot may be written meanwhile. Nothing in the copy
 //! refers to them, so they are holes in it.
 
 use crate::data_file::{DataFile, Pages};

@@ -26,7 +26,7 @@ pub struct StoreIdentity<'a> {
     pub store: [u8; 16],
 }
 
-/// Why the environment of a store could not be opened. Nothing was changed.
+/// The error of a store's environment that could not be opened. Nothing was changed.
 #[derive(Debug)]
 pub enum EnvironmentOpenError {
     /// The data file is missing or empty, and there is no marker that allows creating it.

@@ -224,7 +224,7 @@ pub struct WriteTxn<'e> {
     logged: Option<LoggedChanges>,
 }
 
-/// Where a value is written.
+/// The place of a written value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// After all other keys of the table. This fills the pages.

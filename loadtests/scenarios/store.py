@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a store takes: memory, disk, pages of metadata. For the scenario scale.sh.
+"""The resources of a store: memory, disk, pages of metadata. For the scenario scale.sh.
 
     store.py memory PID               # lines `name value`: resident and anonymous MiB of the server
     store.py disk FOLDER OBJECTS      # of a stopped store: MiB on the disk, of metadata and of payloads, tree depth, bytes an object

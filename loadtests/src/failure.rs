@@ -12,14 +12,14 @@ pub enum LoadError {
     Usage(String),
     /// An I/O error.
     Io {
-        /// What was being done.
+        /// The operation that was in progress.
         doing: String,
         /// The system's error.
         source: io::Error,
     },
     /// The server refused a request that the run depends on.
     Refused {
-        /// What was being done.
+        /// The operation that was in progress.
         doing: String,
         /// The failure of the request.
         failure: Failure,
@@ -46,7 +46,7 @@ pub(crate) fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) ->
     move |source| LoadError::Io { doing, source }
 }
 
-/// Why one request failed.
+/// The error of one request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// The connection could not be opened.

@@ -13,7 +13,7 @@ use crate::objects::sizes::Sizes;
 use crate::units::ByteCount;
 use crate::workload::{Digest, Operation, Order, Ratio, Workload};
 
-/// How lists are requested.
+/// The options of list requests.
 #[derive(Clone, Debug)]
 pub struct PageOptions {
     /// Keys per page.
@@ -35,7 +35,7 @@ pub struct Plan {
     pub server: Server,
     /// The endpoint as given.
     pub endpoint: String,
-    /// Where and how requests go.
+    /// The target of requests, and their authentication.
     pub target: Target,
     /// Keys and sizes.
     pub keys: KeySpace,
@@ -53,11 +53,11 @@ pub struct Plan {
     pub requests: Option<u64>,
     /// Requests per second that are due in an open loop; `None` in a closed loop.
     pub rate: Option<u32>,
-    /// Which key comes next.
+    /// The order of keys.
     pub order: Order,
     /// Bytes per range.
     pub range_size: ByteCount,
-    /// How lists are asked for.
+    /// The options of list requests.
     pub page: PageOptions,
     /// Weights of a mixed run.
     pub ratio: Ratio,

@@ -53,7 +53,7 @@ pub enum Workload {
     Mixed,
 }
 
-/// Which key comes next.
+/// The order of keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// One after the other over all connections; the first follows the last.

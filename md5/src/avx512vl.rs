@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm_ternarylogic_epi32, _mm256_add_epi32, _mm256_rol_epi32, _mm256_set1_epi32, _mm256_ternarylogic_epi32,
 };
 
-/// Whether this processor has the instructions.
+/// Returns whether this processor has the instructions.
 pub(crate) fn is_supported() -> bool {
     std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
 }

@@ -16,7 +16,7 @@ pub struct Md5 {
 pub struct Lane<'a> {
     /// The stream.
     pub md5: &'a mut Md5,
-    /// What [`update_lanes`] adds to it, as far as whole blocks reach.
+    /// The bytes that [`update_lanes`] adds to it, as far as whole blocks reach.
     pub bytes: &'a [u8],
 }
 

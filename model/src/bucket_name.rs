@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketName(Box<str>);
 
-/// Why a bucket name is invalid.
+/// The error of an invalid bucket name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidBucketName {
     /// The violated rule, as a sentence for the client.

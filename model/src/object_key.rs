@@ -9,7 +9,7 @@ pub const OBJECT_KEY_BYTES_MAX: usize = 1024;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey(Box<str>);
 
-/// Why an object key is invalid.
+/// The error of an invalid object key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidObjectKey {
     /// The key is empty.
@@ -22,7 +22,7 @@ impl ObjectKey {
     /// Parses a decoded key.
     ///
     /// # Errors
-    /// When the key is empty or too long.
+    /// An error when the key is empty or too long.
     pub fn parse(key: &str) -> Result<Self, InvalidObjectKey> {
         match key.len() {
             0 => Err(InvalidObjectKey::Empty),

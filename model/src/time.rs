@@ -30,7 +30,7 @@ pub trait Clock: Send + Sync {
 /// The age beyond which data are removed.
 #[derive(Clone)]
 pub struct AgeLimit {
-    /// How long data are kept.
+    /// The time for which data are kept.
     pub age_max: Duration,
     /// A clock that does not jump ahead. With a wrong date, everything would be too old at once.
     pub clock: Arc<dyn Clock>,

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use cairn_http1::HeadLimits;
 
-/// How often each executor is woken at least. Work whose wake-up was lost is delayed by this much.
+/// The longest interval at which each executor is woken. Work whose wake-up was lost is delayed by this much.
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// How soon an executor is woken again that has not answered.
+/// The time after which an executor is woken again that has not answered.
 pub(crate) const HEARTBEAT_RETRY: Duration = Duration::from_millis(20);
 /// Maximum number of wake-ups that an executor has not answered: those of more than three minutes. Each of them holds a
 /// reference to a task, and glommio counts these in 16 bits.
 pub(crate) const HEARTBEATS_UNANSWERED_MAX: u32 = 10_000;
 
-/// How often timeouts and the drain are checked. A connection may exceed its timeout by this much.
+/// The interval at which timeouts and the drain are checked. A connection may exceed its timeout by this much.
 pub(crate) const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two checks of the timeouts from which on the executor counts as paused.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// How often a long request checks whether its client has disconnected.
+/// The interval at which a long request checks whether its client has disconnected.
 pub(crate) const DISCONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Connections that wait in the kernel to be accepted, per executor and port. The kernel reduces it to
 /// `net.core.somaxconn`.
@@ -31,8 +31,8 @@ pub(crate) const LOOPBACK_SEND_BYTES: usize = 128 * 1024;
 pub(crate) const HEAD_READ_BYTES: usize = 16 * 1024;
 /// Bytes of one read of ciphertext: four TLS records. The buffer belongs to the executor, not to a connection.
 pub(crate) const TLS_READ_BYTES: usize = 4 * 16 * 1024 + TLS_OVERHEAD_BYTES;
-/// How much longer a read of ciphertext may be than the room for its plaintext: the overhead of four records (at most
-/// 256 bytes each in TLS 1.3, RFC 8446 section 5.2) and a short record after them.
+/// The excess of a read of ciphertext over the room for its plaintext: the overhead of four records (at most 256 bytes each in
+/// TLS 1.3, RFC 8446 section 5.2) and a short record after them.
 pub(crate) const TLS_OVERHEAD_BYTES: usize = 2048;
 /// Bytes of one read during a handshake: one record, so that little of what follows the handshake must be buffered.
 pub(crate) const HANDSHAKE_READ_BYTES: usize = 16 * 1024 + TLS_OVERHEAD_BYTES;
@@ -46,7 +46,7 @@ pub(crate) const TLS_WRITE_BYTES: usize = 4 * 16 * 1024;
 pub const TLS_CONNECTION_BYTES: usize = TLS_WRITE_BYTES + 2 * (16 * 1024 + TLS_OVERHEAD_BYTES) + 16 * 1024;
 /// Most bytes of an unread request body that are discarded to keep the connection. Beyond this, closing is cheaper.
 pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
-/// How long a connection that the server closes lingers and discards what the client still sends. Closing with unread
+/// The time for which a connection that the server closes lingers and discards what the client still sends. Closing with unread
 /// bytes resets the connection, and the reset can overtake the response.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 /// Most bytes discarded while lingering.
@@ -80,9 +80,9 @@ pub(crate) const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(5);
 pub(crate) const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Depth of each io_uring ring of an executor.
 pub(crate) const RING_DEPTH: usize = 256;
-/// How long a task may run before it is asked to yield, so that one client with endless data does not delay the others.
+/// The time that a task may run before it is asked to yield, so that one client with endless data does not delay the others.
 pub(crate) const PREEMPT_AFTER: Duration = Duration::from_millis(10);
-/// How long an executor may take to run its first task. Then it gets another thread, because it may sleep for ever.
+/// The time that an executor may take to run its first task. Then it gets another thread, because it may sleep for ever.
 pub(crate) const BEGIN_PATIENCE: Duration = Duration::from_secs(2);
 /// Most threads that an executor gets at its start.
 pub(crate) const BEGIN_ATTEMPTS_MAX: usize = 4;
@@ -115,13 +115,13 @@ pub struct Limits {
     pub connections_per_client_max: Option<usize>,
     /// Longest time from the first byte of a head to its last.
     pub head_timeout: Duration,
-    /// How long a connection may stay open before the first byte of its first request.
+    /// The time for which a connection may stay open before the first byte of its first request.
     pub first_request_timeout: Duration,
-    /// How long a connection may stay open between requests.
+    /// The time for which a connection may stay open between requests.
     pub idle_timeout: Duration,
-    /// How long a request body may make no progress at all.
+    /// The time for which a request body may make no progress at all.
     pub body_stall_timeout: Duration,
-    /// How long a response may make no progress at all.
+    /// The time for which a response may make no progress at all.
     pub write_stall_timeout: Duration,
     /// Least rate of a request or response body, in bytes per second. It is measured over the time spent waiting for
     /// the client, and the stall timeout is granted in advance. It ends clients that send or receive a byte at a time.

@@ -4,7 +4,7 @@
 
 use cairn_model::{Counter, DurationHistogram};
 
-/// What the server waited for when a client exceeded a timeout.
+/// The phase in which a client exceeded a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeoutPhase {
     /// The end of a TLS handshake.
@@ -36,7 +36,7 @@ impl TimeoutPhase {
     }
 }
 
-/// How the start of a connection to a port with TLS ended.
+/// The outcome of a TLS handshake on a port with TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandshakeOutcome {
     /// With a new session.
@@ -84,7 +84,7 @@ pub(crate) struct ExecutorMetrics {
     pub(crate) requests_ended: Counter,
     pub(crate) timeouts: [Counter; TimeoutPhase::ALL.len()],
     pub(crate) handshakes: [Counter; HandshakeOutcome::ALL.len()],
-    /// How much later than due the task that checks timeouts ran.
+    /// The delay with which the task that checks timeouts ran.
     pub(crate) delay: DurationHistogram,
 }
 

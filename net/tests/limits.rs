@@ -67,8 +67,8 @@ fn a_stalled_body_is_answered_with_408() {
     assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
 }
 
-/// Visitors of links need no account. Those who read their responses slowly filled the listener, and signed requests were refused
-/// for minutes.
+/// Visitors of links need no account. Those who read their responses slowly filled the listener, and signed requests were
+/// refused for minutes.
 #[test]
 fn slow_readers_without_a_signature_leave_room_for_others() {
     const FLOOD: usize = 20;

@@ -34,7 +34,7 @@ impl fmt::Debug for RightsMark {
     }
 }
 
-/// Whose policies decided.
+/// The account whose policies decided.
 #[derive(Clone, Debug)]
 pub struct RefusedAccount {
     /// The id of the account.
@@ -43,7 +43,7 @@ pub struct RefusedAccount {
     pub rights: RightsMark,
 }
 
-/// What a policy would have to allow.
+/// The right that a policy would have to allow.
 #[derive(Clone, Debug)]
 pub struct RefusedRight {
     /// The action, as policies name it.
@@ -79,7 +79,7 @@ impl RefusedRight {
 pub struct QuotaFact {
     /// The limit; `None` if there is none.
     pub limit: Option<u64>,
-    /// What the current objects use.
+    /// The usage of the current objects.
     pub used: u64,
 }
 
@@ -132,12 +132,12 @@ pub enum DecidingRule {
     CorsRules {
         /// Number of rules.
         rules: usize,
-        /// What none of them allows; `None` without rules.
+        /// The first part that none of them allows; `None` without rules.
         mismatch: Option<CorsMismatch>,
     },
     /// The credential of an account may not be used.
     Credential {
-        /// Why: `account_disabled`, `credential_disabled` or `credential_expired`.
+        /// The reason: `account_disabled`, `credential_disabled` or `credential_expired`.
         state: &'static str,
     },
     /// A header or query parameter.

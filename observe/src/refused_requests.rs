@@ -71,15 +71,15 @@ impl RefusedBy {
 /// A refused request. Holds no secret: no part of a signature, and no access key that does not exist.
 #[derive(Clone, Debug)]
 pub struct RefusedRequest {
-    /// When it was refused.
+    /// The time when it was refused.
     pub time: Timestamp,
     /// The id in the response, the log and the audit trail.
     pub request_id: String,
     /// The client's address.
     pub client: IpAddr,
-    /// What the client calls itself; empty if it does not say.
+    /// The user agent of the client; empty if it does not say.
     pub user_agent: String,
-    /// Who made it, as in the audit trail; `None` if nobody was authenticated.
+    /// The principal that made it, as in the audit trail; `None` if nobody was authenticated.
     pub principal: Option<Arc<str>>,
     /// The access key, if it exists and is not that of root.
     pub access_key: Option<String>,
@@ -97,7 +97,7 @@ pub struct RefusedRequest {
     pub code: &'static str,
     /// The message that the client got.
     pub message: String,
-    /// What decided it.
+    /// The rule that decided it.
     pub refused_by: RefusedBy,
     /// The right that the account does not have.
     pub right: Option<RefusedRight>,
@@ -105,7 +105,7 @@ pub struct RefusedRequest {
     pub rule: Option<DecidingRule>,
     /// The key of the configuration that would change it.
     pub setting: Option<RefusingSetting>,
-    /// What would help, if the message does not say it already.
+    /// The remedy, if the message does not say it already.
     pub advice: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cairn_net::ExchangeOutcome;
 
-/// Which listener a request arrived at.
+/// The listener at which a request arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plane {
     /// The S3 data plane.
@@ -31,7 +31,7 @@ impl Plane {
     }
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestOutcome {
     /// The response was sent completely.
@@ -89,7 +89,7 @@ pub struct RequestRecord<'a> {
     pub addresses: Option<(IpAddr, IpAddr)>,
     /// The route pattern, never the raw path.
     pub route: &'static str,
-    /// Who made the request, as in the audit trail. `None` if nobody was authenticated.
+    /// The principal that made the request, as in the audit trail. `None` if nobody was authenticated.
     pub principal: Option<&'a str>,
     /// The bucket and key of the path, if they are logged. Empty if the path has none.
     pub resource: Option<LoggedResource<'a>>,
@@ -104,7 +104,7 @@ pub struct RequestRecord<'a> {
     pub bytes_in: u64,
     /// Bytes of the response body that were sent.
     pub bytes_out: u64,
-    /// How the exchange ended.
+    /// The outcome of the exchange.
     pub outcome: RequestOutcome,
     /// The error code in the response.
     pub error_code: Option<&'a str>,

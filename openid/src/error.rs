@@ -1,8 +1,8 @@
-//! Why a person could not sign in.
+//! The error of a failed sign-in.
 
 use std::fmt;
 
-/// Why a sign-in failed. The texts are for the person; none contains a secret.
+/// The error of a failed sign-in. The texts are for the person; none contains a secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SignInError {
     /// The provider cannot be reached, or its answer is unusable. Holds the reason.
@@ -13,7 +13,7 @@ pub enum SignInError {
     Unknown,
     /// The provider refused it, or the person has no role: why.
     Refused(String),
-    /// What the provider said about the person is not valid: what is wrong.
+    /// The provider's statement about the person is not valid; the text is the problem.
     Invalid(String),
 }
 

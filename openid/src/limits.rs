@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long a person has for a sign-in, with a password manager and a second factor.
+/// The time that a person has for a sign-in, with a password manager and a second factor.
 pub const SIGN_IN_TIME_MAX: Duration = Duration::from_secs(600);
 /// Most sign-ins that wait for their person, of about 300 bytes each. Everybody may begin one.
 pub(crate) const PENDING_MAX: usize = 1000;
@@ -27,7 +27,7 @@ pub(crate) const METADATA_AGE_MAX: Duration = Duration::from_secs(3600);
 pub(crate) const KEYS_AGE_MIN: Duration = Duration::from_secs(10);
 /// For this time after the metadata could not be read, sign-ins are refused without another request.
 pub(crate) const FAILURE_KEPT: Duration = Duration::from_secs(3);
-/// How much the clocks of provider and server may differ, in seconds.
+/// The greatest difference between the clocks of provider and server, in seconds.
 pub(crate) const CLOCK_SKEW_SECONDS: u64 = 60;
 
 /// Largest logout token, in bytes. One has less than a kilobyte.

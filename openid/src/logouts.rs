@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::error::SignInError;
 use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX, LOGOUTS_AT_ONCE_MAX, LOGOUTS_USED_MAX};
 
-/// How long a token is remembered: longer than it is accepted.
+/// The time for which a token is remembered: longer than it is accepted.
 const REMEMBERED: Duration = Duration::from_secs(LOGOUT_AGE_SECONDS_MAX + 3 * CLOCK_SKEW_SECONDS);
 
 /// The ids of tokens, as hashes, and the tokens that are being verified.

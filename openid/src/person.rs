@@ -12,11 +12,11 @@ use crate::token::Claims;
 /// A person whom the provider has identified, with a role or with policies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Person {
-    /// What identifies the person at this issuer. It never changes, and is never given to another.
+    /// The identifier of the person at this issuer. It never changes, and is never given to another.
     pub subject: String,
     /// The name that is shown. People may have equal ones.
     pub name: String,
-    /// What the claims give.
+    /// The standing that the claims give.
     pub standing: Standing,
     /// The session at the provider (`sid`), if it names one. The end of that session ends the one here.
     pub session: Option<String>,

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 /// The provider, and what its claims mean. The configuration has validated it. Its `Debug` has no secret.
 #[derive(Clone)]
 pub struct OpenIdSettings {
-    /// What people call the provider.
+    /// The name of the provider, for people.
     pub name: String,
     /// The issuer, exactly as the provider writes it.
     pub issuer: String,
@@ -22,7 +22,7 @@ pub struct OpenIdSettings {
     pub scopes: String,
     /// The claim with the values that give a role: a name, or a JSON pointer (RFC 6901), which begins with a slash.
     pub role_claim: String,
-    /// What the values give.
+    /// The roles that the values give.
     pub roles: RoleValues,
     /// The claim with the name of a person.
     pub name_claim: String,

@@ -34,7 +34,7 @@ struct Shared {
 pub struct Begun {
     /// The value of the cookie that binds it to its browser. It lasts for [`crate::SIGN_IN_TIME_MAX`].
     pub cookie: Zeroizing<String>,
-    /// Where the browser goes: the provider.
+    /// The URL of the provider, to which the browser goes.
     pub url: String,
 }
 

@@ -35,19 +35,19 @@ pub(crate) struct Call<'a> {
     pub(crate) engine: &'a Rc<Engine>,
     /// Looks the client up again before a change.
     pub(crate) authenticator: &'a Rc<Authenticator<Box<dyn Credentials>>>,
-    /// What the request requires of its client's policies.
+    /// The rights that the request requires of its client's policies.
     pub(crate) required: RequiredRights,
     /// The request, if the rules of public access may allow it.
     pub(crate) public: Option<PublicRequest<'a>>,
     /// Whether the rules of public access have an effect.
     pub(crate) public_access: bool,
-    /// How far the client's policies allow the request. A change of them while the body is received changes it.
+    /// The permission that the client's policies give the request. A change of them while the body is received changes it.
     pub(crate) permission: Cell<Permission>,
-    /// How much of S3 is implemented.
+    /// The compatibility mode: how much of S3 is implemented.
     pub(crate) compatibility: Compatibility,
     /// Whether the server answers the objects of the Smart Object Storage API itself.
     pub(crate) has_system_objects: bool,
-    /// Where a failure is recorded that happens while the response is sent.
+    /// The audit trail that records a failure while the response is sent.
     pub(crate) audit: &'a Arc<AuditLog>,
     /// The audit record of the request, if there is one.
     pub(crate) recording: &'a Recording,
@@ -139,7 +139,7 @@ impl Call<'_> {
         AuditContext::new(self.audit, self.request, Some(target), authentication, self.operation)
     }
 
-    /// Whether the request bypasses governance retention: it asks for it, and its principal may do so.
+    /// Returns whether the request bypasses governance retention: it asks for it, and its principal may do so.
     ///
     /// # Errors
     /// `InvalidArgument` when the bucket has no object lock, or the header is neither `true` nor `false`;

@@ -2,7 +2,7 @@
 
 use cairn_cors::OriginMatching;
 
-/// How much of S3 is implemented, besides what every mode has.
+/// The compatibility mode: how much of S3 is implemented, besides what every mode has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Compatibility {
     /// Operations and headers that the mode `Extended` adds answer 501.
@@ -16,7 +16,7 @@ impl Compatibility {
     /// All modes.
     pub const ALL: [Self; 2] = [Self::Strict, Self::Extended];
 
-    /// How the origins of CORS rules are matched.
+    /// Returns how the origins of CORS rules are matched.
     pub(crate) const fn origin_matching(self) -> OriginMatching {
         match self {
             Self::Strict => OriginMatching::Exact,

@@ -146,15 +146,15 @@ struct Details {
     elements: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
     close: bool,
-    /// What went wrong in this server, for the log only.
+    /// The failure in this server, for the log only.
     cause: Option<Cow<'static, str>>,
-    /// Why the principal is not allowed to do this.
+    /// The reason why the principal is not allowed to do this.
     denied_because: Option<String>,
     /// The right that it does not have.
     denied_right: Option<DeniedRight>,
     /// The client could not be authenticated.
     is_about_signature: bool,
-    /// What helps, for the operator.
+    /// The remedy, for the operator.
     advice: Option<&'static str>,
     /// The key of the configuration that would change the answer.
     setting: Option<RefusingSetting>,
@@ -275,12 +275,12 @@ impl S3Error {
         self.0.denied_right.as_ref()
     }
 
-    /// Whether the client could not be authenticated.
+    /// Returns whether the client could not be authenticated.
     pub(crate) fn is_about_signature(&self) -> bool {
         self.0.is_about_signature
     }
 
-    /// Whether retention or a legal hold refused the request.
+    /// Returns whether retention or a legal hold refused the request.
     pub(crate) fn is_about_lock(&self) -> bool {
         self.message() == OBJECT_LOCKED
     }
@@ -324,7 +324,7 @@ impl S3Error {
         self
     }
 
-    /// Whether the error replaces a 404.
+    /// Returns whether the error replaces a 404.
     pub(crate) fn hides_missing(&self) -> bool {
         self.0.hides_missing
     }
@@ -335,7 +335,7 @@ impl S3Error {
         self
     }
 
-    /// Whether the error is about the source of a copy.
+    /// Returns whether the error is about the source of a copy.
     pub(crate) fn is_about_source(&self) -> bool {
         self.0.is_about_source
     }
@@ -356,7 +356,7 @@ impl S3Error {
         format!("{}: {}", self.code(), self.0.cause.as_deref().unwrap_or(self.message()))
     }
 
-    /// Whether damaged data, the device or a defect of this program failed the request.
+    /// Returns whether damaged data, the device or a defect of this program failed the request.
     pub(crate) fn is_internal(&self) -> bool {
         self.status() == 500
     }
@@ -386,7 +386,7 @@ impl S3Error {
         &self.0.headers
     }
 
-    /// Whether the connection must be closed after the response.
+    /// Returns whether the connection must be closed after the response.
     pub(crate) fn closes(&self) -> bool {
         self.0.close
     }

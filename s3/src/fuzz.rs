@@ -378,7 +378,7 @@ fn depth(element: &reader::Element) -> usize {
     1 + element.children().iter().map(depth).max().unwrap_or(0)
 }
 
-/// Whether all names are ASCII letters and digits, and all texts can be written.
+/// Returns whether all names are ASCII letters and digits, and all texts can be written.
 fn is_plain(element: &reader::Element) -> bool {
     let name = element.name();
     name.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -8,8 +8,8 @@
 //! This crate knows HTTP and XML and decides nothing about storage: the engine decides write conditions, lists and
 //! durability. Requests for what is not implemented are answered with 501 `NotImplemented` and change nothing.
 //!
-//! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `join`, `limits`; `errors`; `xml`;
-//! `request`; `headers`; `access`, `forms`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
+//! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `join`, `limits`;
+//! `errors`; `xml`; `request`; `headers`; `access`, `forms`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
 //! `misplaced_headers`, `routing`; `refusals`; `service`; `unavailable`.
 #![forbid(unsafe_code)]
 

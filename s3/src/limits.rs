@@ -14,7 +14,8 @@ pub(crate) const FORM_FIELD_BYTES_MAX: usize = 20 * 1024;
 /// Most fields before the file. A form of an application has about a dozen.
 pub(crate) const FORM_FIELDS_MAX: usize = 100;
 
-/// Longest headers of a part of a form in bytes. A name of a file has at most 255 characters, and a few other headers are short.
+/// Longest headers of a part of a form in bytes. A name of a file has at most 255 characters, and a few other headers are
+/// short.
 pub(crate) const FORM_PART_HEADER_BYTES_MAX: usize = 4 * 1024;
 
 /// Most bytes after the file of a form: fields that nobody reads, and the last delimiter.

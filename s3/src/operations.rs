@@ -32,7 +32,7 @@ use cairn_http1::Method;
 use cairn_identity::policy::Action;
 use cairn_net::RequestBody;
 
-/// What selects an operation, in addition to method and resource.
+/// The selector of an operation, in addition to method and resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Selector {
     /// Nothing: the plain operation of the resource.
@@ -82,7 +82,7 @@ pub(crate) enum Input {
     Encryption,
 }
 
-/// What happens to a request for an operation.
+/// The handling of a request for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Handling {
     /// It is carried out.
@@ -93,7 +93,7 @@ pub(crate) enum Handling {
     NotImplemented(&'static str),
 }
 
-/// How an implemented operation is carried out.
+/// The implementation of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Implementation {
     pub(crate) handler: Handler,
@@ -104,7 +104,7 @@ pub(crate) struct Implementation {
 }
 
 impl Implementation {
-    /// Whether the operation accepts this part of a request.
+    /// Returns whether the operation accepts this part of a request.
     pub(crate) fn accepts(self, input: Input) -> bool {
         self.inputs.contains(&input)
     }
@@ -122,7 +122,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// What the operation does, for the audit trail. Methods other than GET and HEAD change something.
+    /// Returns the effect of the operation, for the audit trail. Methods other than GET and HEAD change something.
     pub(crate) fn effect(&self) -> Effect {
         if let Handling::Implemented(Implementation { handler, .. }) = self.handling {
             match handler {
@@ -139,7 +139,7 @@ impl Operation {
         }
     }
 
-    /// Whether the operation is carried out.
+    /// Returns whether the operation is carried out.
     pub(crate) fn is_implemented(&self) -> bool {
         matches!(self.handling, Handling::Implemented(_) | Handling::Preflight)
     }
@@ -431,7 +431,7 @@ operations! {
     }
 }
 
-/// What this server does with one operation of S3.
+/// The summary of one S3 operation on this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationSummary {
     /// The name in the API Reference.

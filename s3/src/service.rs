@@ -46,13 +46,13 @@ use std::time::Instant;
 
 mod form;
 
-/// What a service needs in addition to the engine.
+/// The options of a service, in addition to the engine.
 pub struct S3Options {
     /// Looks up the secrets of access keys. Used on this executor only.
     pub credentials: Box<dyn Credentials>,
     /// Throttles wrong credentials. Shared by all executors and both planes.
     pub throttle: CredentialThrottle,
-    /// Where refusals and failures are recorded.
+    /// The audit trail of refusals and failures.
     pub audit: Arc<AuditLog>,
     /// Keeps the refused requests of this executor.
     pub refused: RefusedRecorder,
@@ -61,7 +61,7 @@ pub struct S3Options {
     /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
     /// ignored. A host with labels in front of one of them is virtual-hosted style, which the mode `strict` refuses.
     pub base_hosts: Vec<String>,
-    /// How much of S3 is implemented.
+    /// The compatibility mode: how much of S3 is implemented.
     pub compatibility: Compatibility,
     /// Whether the mode `extended` accepts Signature Version 2 in presigned URLs and forms.
     pub accepts_signature_v2: bool,
@@ -107,7 +107,7 @@ const EXTENDED_VIRTUAL_HOSTS: &str =
 const NO_BUCKET_BEFORE_ADDRESS: &str = "A bucket cannot be named in front of an IP address: set the client to path-style \
                                         addressing, or use a name of server.base_hosts.";
 
-/// What became known of a request, for its response, its log line and the audit trail.
+/// The facts that became known about a request, for its response, its log line and the audit trail.
 #[derive(Default)]
 struct Progress {
     target: Option<Target>,
@@ -135,8 +135,8 @@ impl Progress {
     }
 }
 
-/// What an authenticated client asks for.
-struct Asked<'a> {
+/// An authenticated request.
+struct AuthenticatedRequest<'a> {
     route: Route,
     target: &'a Target,
     query: &'a Query<'a>,
@@ -249,7 +249,8 @@ impl S3Service {
         };
         progress.authentication = Some(authentication.clone());
         let authentication = &authentication;
-        let asked = Asked { route, target, query: &query, fields, authentication, form: None, now };
+        let asked =
+            AuthenticatedRequest { route, target, query: &query, fields, authentication, form: None, now };
         self.carry_out(request, body, asked, &mut progress.is_failure_recorded).await
     }
 
@@ -281,10 +282,10 @@ impl S3Service {
         &self,
         request: &Request,
         body: &mut RequestBody<'_>,
-        asked: Asked<'_>,
+        asked: AuthenticatedRequest<'_>,
         is_failure_recorded: &mut bool,
     ) -> S3Result<Reply> {
-        let Asked { route, target, query, fields, authentication, form, now } = asked;
+        let AuthenticatedRequest { route, target, query, fields, authentication, form, now } = asked;
         let head = &request.head;
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.

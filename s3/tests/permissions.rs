@@ -111,7 +111,7 @@ fn request(operation: &OperationSummary) -> Call {
     }
 }
 
-/// Whether the response is an authorization error. HEAD has only the status.
+/// Returns whether the response is an authorization error. HEAD has only the status.
 fn is_denied(client: &mut Client, call: Call) -> bool {
     let is_head = call.method == "HEAD";
     let answer = client.send(call);

@@ -95,7 +95,7 @@ pub(crate) struct Budget {
     pub(crate) password_hashes: usize,
 }
 
-/// Why the memory is insufficient.
+/// The reason why the memory is insufficient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BudgetError {
     /// The limit is too small, even without a cache.

@@ -25,7 +25,7 @@ pub struct ServeOptions {
     pub console_dir: Option<PathBuf>,
 }
 
-/// How the service is run.
+/// The mode of the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// All secrets must be configured.
@@ -112,7 +112,7 @@ impl Sources {
     }
 }
 
-/// How `--dev` provides what is not configured.
+/// The providers of what is not configured, for `--dev`.
 struct DevProviders {
     /// Returns the secrets of a data folder, some of which are not configured.
     secrets: fn(&Path, &[&Key]) -> Result<DevSecrets, DevSecretsError>,

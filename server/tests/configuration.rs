@@ -470,7 +470,7 @@ fn dev_refuses_a_certificate_without_its_key() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is created");
 }
 
-/// What sign-in for people needs.
+/// The keys that sign-in for people needs.
 const OPENID: [(&str, &str); 4] = [
     ("SERVICE_CONSOLE_OPENID_ISSUER", "https://provider.example/realm"),
     ("SERVICE_CONSOLE_OPENID_CLIENT_ID", "cairn"),

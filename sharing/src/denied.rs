@@ -3,7 +3,7 @@
 use crate::types::link::{LinkKind, LinkStatus};
 use cairn_model::Counter;
 
-/// Why a visitor was refused. The names are labels of a metric.
+/// The reason why a visitor was refused. The names are labels of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeniedReason {
     /// No link has this token.

@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// What identifies a visitor of a link.
+/// The identity of a visitor of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Visitor {
     /// The client's address; all addresses of an IPv6 network of 64 bits are one.

@@ -6,7 +6,7 @@ use cairn_tables::StoreFailure;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a request about links failed. A failed change has no effect, on disk or in memory.
+/// The error of a request about links. A failed change has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkError {
     /// The link does not exist.
@@ -24,7 +24,7 @@ pub enum LinkError {
     EmbedsDisabled,
     /// A limit is reached.
     TooMany {
-        /// What is limited, in the plural.
+        /// The limited things, in the plural.
         what: &'static str,
         /// The limit.
         max: u64,
@@ -63,7 +63,7 @@ impl LinkError {
     }
 }
 
-/// Why a share was not unlocked.
+/// The error of a share that was not unlocked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnlockError {
     /// The share has no password.
@@ -72,7 +72,7 @@ pub enum UnlockError {
     Incorrect,
     /// Too many wrong passwords came from this client, or for this share. The password was not checked.
     TooManyAttempts {
-        /// When an attempt is allowed again.
+        /// The time when an attempt is allowed again.
         retry_after: Duration,
     },
     /// Too many passwords wait to be checked. This one was not checked.

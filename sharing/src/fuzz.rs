@@ -20,7 +20,7 @@ pub const BODIES: &[(&str, Body)] =
 /// standard's own parser makes of a URL with it. A header names an origin only if its own text begins with it.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn web_origin(data: &[u8]) {
     if let Some(found) = WebOrigin::of_referrer(data) {
         check_canonical(&found);
@@ -77,7 +77,7 @@ fn check_canonical(origin: &WebOrigin) {
 /// Takes a record: a byte for its kind, a byte for its version, and its body. What is read is written as the same record.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn link_record(data: &[u8]) {
     if let [kind, version, body @ ..] = data {
         check_fuzzed_record(*kind, *version, body);
@@ -87,7 +87,7 @@ pub fn link_record(data: &[u8]) {
 /// Takes the path of a request. No path belongs to shares and embeds at once, and only 43 characters of base64url are a token.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn link_path(data: &[u8]) {
     let Ok(path) = std::str::from_utf8(data) else { return };
     let (is_embed, is_share) = (PublicLinks::is_embed_path(path), PublicLinks::is_share_path(path));

@@ -39,7 +39,7 @@ pub(crate) const FINDINGS_MAX: usize = 100;
 
 /// Changes that may wait for the writer. Further ones are refused.
 pub(crate) const CHANGES_WAITING_MAX: usize = 1024;
-/// How often counted downloads are written to disk, apart from those of shares with a limit of downloads.
+/// The interval at which counted downloads are written to disk, apart from those of shares with a limit of downloads.
 pub(crate) const USAGE_INTERVAL: Duration = Duration::from_secs(1);
 /// Links whose new counts are in memory. Beyond that, downloads are not counted until the next write.
 pub(crate) const USAGE_ENTRIES_MAX: usize = 65_536;
@@ -50,7 +50,7 @@ pub(crate) const DOWNLOAD_PERIOD: Duration = Duration::from_secs(3600);
 /// Downloads that are remembered for this purpose, about 64 bytes each. A visitor who was forgotten is counted again.
 pub(crate) const DOWNLOADS_REMEMBERED_MAX: usize = 65_536;
 
-/// How long an unlock is valid.
+/// The time for which an unlock is valid.
 pub(crate) const UNLOCK_PERIOD: Duration = Duration::from_secs(12 * 3600);
 
 /// Address space of the LMDB map, in bytes.

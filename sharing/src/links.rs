@@ -48,7 +48,7 @@ pub struct LinkOptions {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Whether the content of a link may be sent.
+/// The decision on a download: whether the content of a link may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Download {
     /// It may: the download was counted, now or within the last hour.

@@ -1,4 +1,4 @@
-//! What audit trail, request log and lists of refused requests may name.
+//! Hides tokens of links in audit records, logs and refused requests.
 //!
 //! A URL of a link that is sent to the wrong port looks like a bucket and a key. The bucket then has a name that no bucket can
 //! have, so its key says nothing about the store, and may be a token.
@@ -9,8 +9,8 @@ use cairn_model::BucketName;
 /// Stands for a text that may be a token.
 pub const HIDDEN_TOKEN: &str = "{token}";
 
-/// Returns bucket and key as they may be recorded. The key of a bucket that cannot exist is left out, and also the bucket's name,
-/// if it is long enough to contain a token.
+/// Returns bucket and key as they may be recorded. The key of a bucket that cannot exist is left out, and also the bucket's
+/// name, if it is long enough to contain a token.
 #[must_use]
 pub fn recordable_names<'t>(bucket: &'t str, key: &'t str) -> (&'t str, &'t str) {
     match BucketName::parse(bucket) {

@@ -5,7 +5,8 @@ use cairn_lmdb::{EnvironmentOpenError, Error};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Why a small store did not answer a query or make a change. A change that failed has no effect, on disk or in memory.
+/// The error of a small store that did not answer a query or make a change. A change that failed has no effect, on disk or in
+/// memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoreFailure {
     /// The disk is full. A later attempt may succeed.
@@ -85,7 +86,7 @@ macro_rules! convert_store_failures {
     };
 }
 
-/// Why a small store did not open. Nothing was changed. The message says what the operator can do.
+/// The error of a small store that did not open. Nothing was changed. The message says what the operator can do.
 #[derive(Debug)]
 pub struct StoreOpenError {
     schema: &'static StoreSchema,

@@ -1,15 +1,15 @@
 //! Descriptions of small stores.
 
-/// What distinguishes one small store from another.
+/// The schema of a small store: what distinguishes it from others.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreSchema {
     /// The name in messages, for example `the audit trail`.
     pub name: &'static str,
-    /// What an operator does by emptying the folder, for example `start a new trail`.
+    /// The effect of emptying the folder, for example `start a new trail`.
     pub fresh_start: &'static str,
-    /// What does not happen while the disk is full, for example `changes are refused`.
+    /// The effect of a full disk, for example `changes are refused`.
     pub without_space: &'static str,
-    /// What does not happen after a failure, for example `nothing is recorded`.
+    /// The effect of a failure, for example `nothing is recorded`.
     pub after_failure: &'static str,
     /// The table that holds the id of the object store.
     pub identity_table: &'static str,
@@ -30,7 +30,7 @@ pub struct StoreSchema {
 /// durable or refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Headroom {
-    /// What the writer thread extends the file to.
+    /// The size to which the writer thread extends the file.
     pub target: u64,
     /// Below this, the writer thread extends the file.
     pub low: u64,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What a transaction does with the space of the disk.
+/// The use of disk space by a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Space {
     /// It adds records.
@@ -37,7 +37,7 @@ impl Headroom {
     }
 }
 
-/// Whether space is lacking, as the log knows it.
+/// The lack of space, as the log knows it.
 ///
 /// On a full disk additions fail while removals succeed. So one success does not say that there is space again: the headroom
 /// must be back as well.
@@ -68,7 +68,7 @@ pub struct TableStore {
     /// The tables that were opened, the identity table first.
     tables: Vec<Table>,
     space: SpaceEdges,
-    /// Why nothing is written any more. Set once, after a failure.
+    /// The reason why nothing is written any more. Set once, after a failure.
     stopped: OnceLock<String>,
 }
 
@@ -267,7 +267,7 @@ impl TableStore {
     }
 }
 
-/// Why a store could not be loaded.
+/// The error of a store that could not be loaded.
 #[derive(Debug)]
 pub enum LoadError {
     /// An error of LMDB or the operating system.

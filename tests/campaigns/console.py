@@ -1,4 +1,4 @@
-"""How quick the console is at full size: first views, a page among a million keys, thousands of buckets, a large upload.
+"""The speed of the console at full size: first views, a page among a million keys, thousands of buckets, a large upload.
 
 Prints one line for each measurement and fails if one is over its limit. The rate of an upload is compared with that of the
 AWS CLI with its defaults, in turn, on the same server. `CAIRN_TEST_PROFILE=release` measures what is shipped.

@@ -39,7 +39,7 @@ SLOWLY = ("--bytes-per-second", "4MB", "--concurrency", "8")
 
 
 class Filling:
-    """What is written into a store, and what it refused."""
+    """The content to write into a store, and what it refused."""
 
     def __init__(self, store: OtherStore):
         self.store, self.client = store, store.boto

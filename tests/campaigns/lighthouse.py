@@ -1,4 +1,4 @@
-"""What Lighthouse says about the console: accessibility and best practices 100, performance at least 95.
+"""The Lighthouse scores of the console: accessibility and best practices 100, performance at least 95.
 
 Installs Lighthouse from npm into the cache of the tests, and runs it with Debian's Chromium against the login and against the
 overview of somebody who is signed in. On a busy machine the performance is not reliable.

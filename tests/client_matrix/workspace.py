@@ -1,4 +1,4 @@
-"""What one client gets for its run: a server, a folder, files, and an independent client that prepares and checks."""
+"""The workspace of one client's run: a server, a folder, files, and an independent client that prepares and checks."""
 
 import os
 import signal

@@ -23,7 +23,7 @@ def content(key: str, number: int) -> bytes:
 
 
 def is_deletion(number: int) -> bool:
-    """Whether write `number` deletes its key."""
+    """Returns whether write `number` deletes its key."""
     return number % 7 == 6
 
 
@@ -61,7 +61,7 @@ class Writers:
             number += 1
 
     def writes(self) -> int:
-        """How many writes of the busiest thread were acknowledged."""
+        """Returns how many writes of the busiest thread were acknowledged."""
         return max(list(self.written.values()), default=0)
 
     def __enter__(self) -> "Writers":
@@ -104,7 +104,7 @@ def put_metadata_over(data: Path, backup: Path) -> None:
 
 
 def may_be_deleted(acknowledged: int, last: int) -> bool:
-    """Whether one of the writes of a key from `acknowledged` to the one after `last` is a deletion."""
+    """Returns whether one of the writes of a key from `acknowledged` to the one after `last` is a deletion."""
     return any(is_deletion(number) for number in range(acknowledged, last + KEYS + 1, KEYS))
 
 

@@ -1,4 +1,4 @@
-"""How quick the console is: bytes and requests of a first view, a page of a long list, a list of many buckets, uploads."""
+"""The speed of the console: bytes and requests of a first view, a page of a long list, a list of many buckets, uploads."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ SCROLL = """async () => {
 
 @dataclass(frozen=True)
 class FirstView:
-    """What a first view took, from an empty cache."""
+    """The measurements of a first view, from an empty cache."""
 
     requests: int
     bytes: int

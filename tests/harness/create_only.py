@@ -34,7 +34,7 @@ CREATE = {"only_if_absent": True}
 
 @dataclass
 class Outcome:
-    """What a run has seen."""
+    """The observations of a run."""
 
     keys: int = 0
     requests: int = 0
@@ -68,7 +68,7 @@ class Writer:
 
     @property
     def source(self) -> bytes:
-        """What this writer copies."""
+        """The source that this writer copies."""
         return b"the source of writer %d" % self.number
 
     def connect(self, s3: S3) -> None:

@@ -32,7 +32,7 @@ GONE, UNKNOWN = 410, 404
 
 @dataclass(frozen=True)
 class Known:
-    """What an owner knows of the record of a link. Every change sets a new label."""
+    """The state of a link's record as its owner knows it. Every change sets a new label."""
 
     label: str
     password: str | None = None

@@ -35,7 +35,7 @@ class Difference:
 
 
 class Names:
-    """What the placeholders of a scenario stand for, from its first step to its last."""
+    """The values of a scenario's placeholders, from its first step to its last."""
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What Cairn answers in another way than AWS did, each with its reason. `docs/s3-api.md` lists the kinds.
+"""The differences between answers of Cairn and of AWS, each with its reason. `docs/s3-api.md` lists the kinds.
 
 Only what a scenario shows is here. An entry that no longer applies fails the test of its scenario.
 """

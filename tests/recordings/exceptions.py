@@ -1,4 +1,4 @@
-"""Where the scenarios show the differences of `differences.py`. Patterns, in which only `*` is special."""
+"""The places where the scenarios show the differences of `differences.py`. Patterns, in which only `*` is special."""
 
 from .differences import EXTENDED, STRICT, Known
 

@@ -1,1 +1,1 @@
-"""What `./test` is made of: sections, the schedule of their steps, cached tools, and the report."""
+"""The parts of `./test`: sections, the schedule of their steps, cached tools, and the report."""

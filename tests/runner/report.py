@@ -1,4 +1,4 @@
-"""What a run of `./test` prints at its end: times, skipped tests, failed steps, and how many tests passed and failed."""
+"""The report at the end of a run of `./test`: times, skipped tests, failed steps, and how many tests passed and failed."""
 
 import re
 import shlex

@@ -38,7 +38,7 @@ class Step:
 
 @dataclass
 class Result:
-    """How a step ended."""
+    """The result of a step."""
 
     step: Step
     log: Path
@@ -51,7 +51,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended well; a step that others wait for can have done its work and still not be well."""
+        """Returns whether it ended well; a step that others wait for can have done its work and still not be well."""
         return self.code == 0 and not self.reason
 
     def output(self) -> str:
@@ -115,7 +115,7 @@ class Schedule:
         return list(self.results.values())
 
     def may_start(self, step: Step) -> bool:
-        """Whether all that it waits for has ended, and its lane is free."""
+        """Returns whether all that it waits for has ended, and its lane is free."""
         return all(name in self.results for name in step.after) and all(other.step.lane != step.lane for other in self.running)
 
     def start(self, step: Step) -> None:

@@ -8,7 +8,6 @@ from tidy.test_files import LINES_MAX, REPOSITORY
 
 WEB = REPOSITORY / "console/web"
 COLUMNS_MAX = 120
-# All files together, each compressed as it is served; docs/console.md names it, too.
 # From the bottom up. A file imports from lower layers; those of `lib` may import each other, without circles.
 LAYERS = ["words", "lib", "views", "main.js"]
 IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")

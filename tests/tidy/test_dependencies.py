@@ -51,7 +51,7 @@ def with_dependencies(nodes: dict[str, dict], members: list[str]) -> set[str]:
 
 
 def is_allowed(expression: str, allowed: set[str]) -> bool:
-    """Whether a licence expression of SPDX, or of crates that still divide with a slash, can be met by allowed licences."""
+    """Returns whether a licence expression of SPDX, or of crates that still divide with a slash, can be met by allowed licences."""
     words = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
 
     def choice() -> bool:

@@ -1,8 +1,9 @@
-"""Rules on the documents: links lead somewhere, the files that they name exist, and prose wraps at 120 columns."""
+"""Rules on the documents: links lead somewhere, the files and keys that they name exist, and prose wraps at 120 columns."""
 
 import json
 import re
 from fnmatch import fnmatch
+from itertools import accumulate
 from pathlib import Path, PurePath
 
 from tidy.test_files import REPOSITORY, tracked
@@ -14,6 +15,10 @@ PATH = re.compile(r"`([\w.<>*-]+(?:/[\w.<>*-]+)*)/?`")
 SOURCES = {".rs", ".py", ".js", ".sh"}
 # What builds, tests and readers make.
 MADE = ("target/*", "tests/.venv*", "tests/.tools*", "tests/clients/javascript/node_modules*", "docs/benchmarks/scale.csv")
+# A configuration key in backticks, also with its value; `*` stands for anything.
+KEY = re.compile(r"`([a-z][a-z0-9]*(?:\.[a-z0-9_*]+)+)(?=`| = )")
+# Names with the form of a key: files, a host of examples, settings of the AWS CLI, and a value of the load generator.
+NO_KEY = re.compile(r".*\.(?:rs|xml)|s3\.example\.org|s3\.(?:addressing_style|multipart_threshold|signature_version)|server\.resident")
 # Describes earlier versions.
 CHANGELOG = "CHANGELOG.md"
 
@@ -92,6 +97,34 @@ def test_the_readme_names_every_crate_and_counts_clients_and_applications():
     assert f"[matrix of {len(clients)} clients]" in " ".join(text.split())
     applications = [path for path in tracked("docs/applications/*.md") if path.name != "README.md"]
     assert f"[{len(applications)} applications]" in " ".join(text.split())
+
+
+def missing_keys(text: str, keys: set[str]) -> list[str]:
+    """The configuration keys in a text that do not exist. The beginning of a key, without its last parts, names a section."""
+    sections = {section for key in keys for section in accumulate(key.split(".")[:-1], "{}.{}".format)}
+    named = [name for name in KEY.findall(text) if name.partition(".")[0] in sections and not NO_KEY.fullmatch(name)]
+    return [name for name in named if not any(fnmatch(known, name) for known in keys | sections)]
+
+
+def test_configuration_keys_that_documents_and_comments_name_exist():
+    """A key that was renamed takes its mentions along. Operations of the audit trail have the form of keys, too."""
+    keys = set(re.findall(r'^ +[A-Z0-9_]+: "([a-z0-9_.]+)"', (REPOSITORY / "server/src/config/keys.rs").read_text(), re.MULTILINE))
+    assert len(keys) > 80
+    records = "".join((REPOSITORY / path).read_text() for path in ("server/src/serve/audit.rs", "observe/src/audit/record.rs"))
+    operations = set(re.findall(r'"((?:audit|storage)\.[a-z_]+)"', records))
+    texts = {path: "\n".join(re.findall(r"//.*", path.read_text())) for path in tracked("*.rs")}
+    texts |= {path: path.read_text() for path in tracked("*.md") if path.name != CHANGELOG}
+    assert sum(len(KEY.findall(text)) for text in texts.values()) > 300
+    assert {str(path): missing for path, text in texts.items() if (missing := missing_keys(text, keys | operations))} == {}
+
+
+def test_a_key_that_does_not_exist_is_found():
+    """Also one with a value, and in an unknown subsection. Sections and patterns of keys are fine."""
+    keys = {"audit.data_events", "server.tls.s3_key", "s3.etags"}
+    good = "`audit.data_events`, `s3.etags = \"md5\"`, `server.tls`, `server.tls.s3_*`, `audit.rs`, `s3.example.org`, `other.key`"
+    assert missing_keys(good, keys) == []
+    bad = "`audit.events`, `s3.etag = \"md5\"`, `server.tls.key`, `server.tsl.*`"
+    assert missing_keys(bad, keys) == ["audit.events", "s3.etag", "server.tls.key", "server.tsl.*"]
 
 
 def test_a_path_that_leads_nowhere_is_found():

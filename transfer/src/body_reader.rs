@@ -7,7 +7,7 @@ use std::future::Future;
 
 /// A source of the bytes of an upload: a request body, or the content of an encoded one.
 pub trait BodyReader {
-    /// Why they could not be read.
+    /// The error of a failed read.
     type Error;
 
     /// Reads up to `out.len()` bytes into `out`, and at least one if `out` has room. Returns 0 at the end of a source whose
@@ -33,7 +33,7 @@ impl BodyReader for RequestBody<'_> {
     }
 }
 
-/// What is left of a body that is in memory.
+/// The rest of a body that is in memory.
 pub struct MemoryBody<'b>(pub &'b [u8]);
 
 impl BodyReader for MemoryBody<'_> {
@@ -52,7 +52,7 @@ impl BodyReader for MemoryBody<'_> {
     }
 }
 
-/// Why [`read_unless_recalled`] read nothing.
+/// The reason why [`read_unless_recalled`] read nothing.
 pub(crate) enum ReadError<E> {
     /// The source failed.
     Body(E),

@@ -31,7 +31,7 @@ impl ValidatorHeaders {
     }
 }
 
-/// How a GET or HEAD of an object is answered.
+/// The plan for answering a GET or HEAD of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReadPlan {
     /// 200, with all bytes.

@@ -10,7 +10,7 @@ use cairn_net::{BodyError, YieldBudget};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Why a body did not become a payload. The rest of the body has not been read then.
+/// The error of a body that did not become a payload. The rest of the body has not been read then.
 #[derive(Debug)]
 pub enum ReceiveError<E = BodyError> {
     /// The engine refused or failed the write.

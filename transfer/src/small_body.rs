@@ -33,7 +33,7 @@ impl Deref for SmallBody {
     }
 }
 
-/// Why a body was not read. The rest of it has not been read then.
+/// The error of a body that was not read. The rest of it has not been read then.
 #[derive(Debug)]
 pub enum SmallBodyError {
     /// It has too many bytes.

@@ -58,20 +58,20 @@ pub struct ZipWriter {
     open: Option<OpenEntry>,
 }
 
-/// What is known of an entry before its content.
+/// The facts about an entry that are known before its content.
 #[derive(Clone, Copy, Debug)]
 pub struct ZipEntry<'a> {
     /// The name, with slashes; one at the end is a folder. At most [`NAME_BYTES_MAX`] bytes.
     pub name: &'a str,
     /// Bytes of the content; 0 for a folder.
     pub size: u64,
-    /// When it was changed.
+    /// The time when it was changed.
     pub modified: Timestamp,
 }
 
 /// The entry whose content is being written.
 struct OpenEntry {
-    /// Where the CRC-32 is in the list.
+    /// The offset of the CRC-32 in the list.
     checksum_at: usize,
     crc: Digest,
     left: u64,

@@ -12,7 +12,7 @@ pub enum Authorities {
     Only(Vec<Vec<u8>>),
 }
 
-/// Why a text has no usable certificates.
+/// The reason why a text has no usable certificates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnusablePem {
     /// It contains no certificate in PEM.

@@ -4,7 +4,7 @@ use crate::schema::SCHEMA;
 use cairn_tables::StoreFailure;
 use std::fmt;
 
-/// Why a request about webhooks failed. A failed change has no effect, on disk or in memory.
+/// The error of a request about webhooks. A failed change has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WebhookError {
     /// The webhook does not exist.
@@ -21,7 +21,7 @@ pub enum WebhookError {
     Invalid(String),
     /// A limit is reached.
     TooMany {
-        /// What is limited, in the plural.
+        /// The limited things, in the plural.
         what: &'static str,
         /// The limit.
         max: usize,

@@ -16,7 +16,7 @@ pub const BODIES: &[(&str, Body)] = &[("webhook_target", webhook_target)];
 /// No literal address that the standard library calls anything special is allowed by default.
 ///
 /// # Panics
-/// When a property does not hold.
+/// Panics when a property does not hold.
 pub fn webhook_target(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let target = match TargetUrl::parse(text) {
@@ -41,7 +41,7 @@ pub fn webhook_target(data: &[u8]) {
     }
 }
 
-/// What the standard library knows of addresses.
+/// Returns whether the standard library takes an address for a public one.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {

@@ -13,7 +13,8 @@ time_id! {
 }
 
 time_id! {
-    /// The id of a delivery: of one event to one webhook. Its time is the event's tick, so it names the event; the rest is random.
+    /// The id of a delivery: of one event to one webhook. Its time is the event's tick, so it names the event; the rest is
+    /// random.
     DeliveryId
 }
 

@@ -14,7 +14,7 @@ pub(crate) const FAILURE_TEXT_BYTES_MAX: usize = 256;
 
 /// Look-ups that may run at a time, including those that nobody waits for any more. `getaddrinfo` cannot be interrupted.
 pub(crate) const LOOKUPS_MAX: usize = 64;
-/// How long a thread for look-ups waits for another one.
+/// The time for which a thread for look-ups waits for another one.
 pub(crate) const LOOKUP_THREAD_IDLE: Duration = Duration::from_secs(10);
 /// Addresses of one host that are tried. All of them are judged.
 pub(crate) const ADDRESSES_MAX: usize = 16;
@@ -23,14 +23,14 @@ pub(crate) const ADDRESSES_MAX: usize = 16;
 pub(crate) const RESPONSE_HEAD_BYTES_MAX: usize = 16 << 10;
 /// Bytes of an answer's body that are read and discarded, so that the connection can be used again.
 pub(crate) const RESPONSE_BODY_BYTES_MAX: u64 = 64 << 10;
-/// How long the body is waited for. The status has arrived, and decides.
+/// The time for which the body is waited for. The status has arrived, and decides.
 pub(crate) const RESPONSE_BODY_WAIT: Duration = Duration::from_secs(2);
 /// Buffers of a connection, in bytes. That for input must hold more than the largest head.
 pub(crate) const INPUT_BUFFER_BYTES: usize = RESPONSE_HEAD_BYTES_MAX + (8 << 10);
 pub(crate) const OUTPUT_BUFFER_BYTES: usize = 8 << 10;
 /// Bytes that a connection collects before it sends them: a head and the body of an event are one packet.
 pub(crate) const UNSENT_BYTES_MAX: usize = 32 << 10;
-/// How long an unused connection is kept. Common receivers close theirs after 5 to 75 seconds.
+/// The time for which an unused connection is kept. Common receivers close theirs after 5 to 75 seconds.
 pub(crate) const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(30);
 /// Longest wait that a receiver can ask for with `Retry-After`.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
@@ -45,7 +45,7 @@ pub(crate) const REMOVALS_MAX: usize = 1000;
 pub(crate) const PREFIX_BYTES_MAX: usize = cairn_model::OBJECT_KEY_BYTES_MAX;
 /// Longest time for which a rotated secret stays valid, in seconds: a week.
 pub const OVERLAP_SECONDS_MAX: u64 = 604_800;
-/// How long a rotated secret stays valid by default, in seconds: a day.
+/// The default overlap of a rotated secret, in seconds: a day.
 pub const OVERLAP_SECONDS_DEFAULT: u64 = 86_400;
 /// Most attempts of a delivery. The waits before them add up to about three days.
 pub const ATTEMPTS_MAX: u8 = 20;
@@ -74,7 +74,7 @@ pub(crate) const BATCH_OUTCOMES_MAX: usize = 256;
 pub(crate) const BATCH_DELIVERIES_MAX: usize = 1024;
 /// Deliveries that one transaction drops, and log entries that one removes.
 pub(crate) const BATCH_REMOVALS_MAX: usize = 256;
-/// How often the writer looks for log entries that are too old.
+/// The interval at which the writer looks for log entries that are too old.
 pub(crate) const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Address space of the LMDB map, in bytes.
@@ -92,7 +92,7 @@ pub(crate) const HEADROOM: Headroom =
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_secs(6 * 3600);
 /// Requests that are made at a time, each on a thread of its own.
 pub(crate) const DELIVERY_THREADS_MAX: usize = 64;
-/// How long a delivery thread waits for another delivery.
+/// The time for which a delivery thread waits for another delivery.
 pub(crate) const DELIVERY_THREAD_IDLE: Duration = Duration::from_secs(10);
 /// Requests at a time to targets whose last attempt did not succeed. The rest of the threads is for the others.
 pub(crate) const UNPROVEN_MAX: usize = 48;
@@ -111,16 +111,16 @@ pub(crate) const LANE_DELIVERIES_LOW: usize = 64;
 pub(crate) const EVENTS_IN_MEMORY_MAX: usize = 16_384;
 /// Events that the fan-out reads at a time.
 pub(crate) const FAN_OUT_EVENTS_MAX: usize = 1000;
-/// How often the position of the fan-out becomes durable if there are events but no deliveries. After a crash, the events of
-/// this time are read again.
+/// The interval at which the position of the fan-out becomes durable if there are events but no deliveries. After a crash, the
+/// events of this time are read again.
 pub(crate) const POSITION_INTERVAL: Duration = Duration::from_secs(60);
-/// How long delivery waits before it tries again after a failure to read or write.
+/// The wait of delivery before it tries again after a failure to read or write.
 pub(crate) const FAILURE_WAIT: Duration = Duration::from_secs(2);
 /// Longest wait of the loader while something is due later: the clock may be set meanwhile.
 pub(crate) const TIMER_WAIT_MAX: Duration = Duration::from_millis(100);
-/// How often connections that are not in use are closed.
+/// The interval at which connections that are not in use are closed.
 pub(crate) const IDLE_CONNECTIONS_INTERVAL: Duration = Duration::from_secs(60);
-/// How long the end of the service waits for attempts that were interrupted.
+/// The time for which the end of the service waits for attempts that were interrupted.
 pub(crate) const INTERRUPTED_WAIT: Duration = Duration::from_secs(2);
 /// Tests of webhooks, and redeliveries of many events, that run at a time.
 pub(crate) const TASKS_MAX: usize = 4;

@@ -18,7 +18,7 @@ use sha2::Sha256;
 use std::{fmt, io};
 use zeroize::Zeroizing;
 
-/// What every secret begins with.
+/// The beginning of every secret.
 const PREFIX: &str = "whsec_";
 /// Random bytes of a generated secret: as many as SHA-256 returns.
 const SECRET_BYTES: usize = 32;

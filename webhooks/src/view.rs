@@ -5,12 +5,12 @@ use crate::store::WebhookState;
 use cairn_engine::EventType;
 use cairn_model::Timestamp;
 
-/// What a client sets when it creates a webhook.
+/// A client's request to create a webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewWebhook {
-    /// Where events are posted.
+    /// The URL to which events are posted.
     pub target_url: String,
-    /// Which events, at least one type.
+    /// The events, at least one type.
     pub event_types: Vec<EventType>,
     /// Only events of the bucket with this name.
     pub bucket_filter: Option<String>,
@@ -20,12 +20,12 @@ pub struct NewWebhook {
     pub enabled: bool,
 }
 
-/// What a client changes. What is `None` stays as it is.
+/// A client's change of a webhook. What is `None` stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WebhookChange {
-    /// Where events are posted.
+    /// The URL to which events are posted.
     pub target_url: Option<String>,
-    /// Which events, at least one type.
+    /// The events, at least one type.
     pub event_types: Option<Vec<EventType>>,
     /// Only events of the bucket with this name. `Some(None)` removes the filter.
     pub bucket_filter: Option<Option<String>>,
@@ -38,9 +38,9 @@ pub struct WebhookChange {
 pub struct Webhook {
     /// The id.
     pub id: WebhookId,
-    /// Where events are posted.
+    /// The URL to which events are posted.
     pub target_url: String,
-    /// Which events.
+    /// The events.
     pub event_types: Vec<EventType>,
     /// Only events of the bucket with this name.
     pub bucket_filter: Option<String>,
@@ -48,13 +48,13 @@ pub struct Webhook {
     pub object_prefix_filter: Option<String>,
     /// Whether events are delivered.
     pub enabled: bool,
-    /// When it was created.
+    /// The time when it was created.
     pub created_at: Timestamp,
-    /// How deliveries go.
+    /// The health of deliveries.
     pub health: WebhookHealth,
 }
 
-/// How deliveries to a webhook go.
+/// The health of deliveries to a webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookHealth {
     /// A summary.
@@ -63,9 +63,9 @@ pub struct WebhookHealth {
     pub consecutive_failures: u32,
     /// The last success.
     pub last_success_at: Option<Timestamp>,
-    /// Why the last failed attempt failed.
+    /// The reason why the last failed attempt failed.
     pub last_error: Option<String>,
-    /// When the oldest waiting delivery was queued.
+    /// The time when the oldest waiting delivery was queued.
     pub oldest_pending_at: Option<Timestamp>,
     /// Waiting deliveries.
     pub pending: u64,

@@ -1,6 +1,7 @@
 //! Webhooks as the rest of the process uses them.
 //!
-//! Methods that wait are futures that never block their thread: the writer, a reader thread and short-lived threads do the work.
+//! Methods that wait are futures that never block their thread: the writer, a reader thread and short-lived threads do the
+//! work.
 
 use crate::client::{Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
@@ -32,13 +33,13 @@ pub struct WebhookOptions {
     pub master_key: Zeroizing<Vec<u8>>,
     /// The clock for times and schedules.
     pub clock: Arc<dyn Clock>,
-    /// Which targets are allowed.
+    /// The policy on targets.
     pub policy: TargetPolicy,
     /// Time limit of an attempt.
     pub request_timeout: Duration,
     /// Attempts after which a delivery has failed, from 1 to [`ATTEMPTS_MAX`].
     pub maximum_attempts: u8,
-    /// How often new events are looked for if nothing announces them.
+    /// The interval at which new events are looked for if nothing announces them.
     pub poll_interval: Duration,
     /// Requests to one webhook at a time.
     pub concurrency_per_target: usize,
@@ -46,7 +47,7 @@ pub struct WebhookOptions {
     pub age: AgeLimit,
 }
 
-/// What became of deliveries and attempts since the start, and what waits.
+/// The results of deliveries and attempts since the start, and the waiting deliveries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookMetrics {
     /// Deliveries that succeeded.
@@ -65,7 +66,7 @@ pub struct WebhookMetrics {
     pub oldest_pending: Duration,
     /// Requests that are being made.
     pub in_flight: u64,
-    /// How long attempts took.
+    /// The durations of attempts.
     pub attempt_durations: HistogramSnapshot,
 }
 
@@ -188,8 +189,8 @@ impl Webhooks {
         changed.await.map(|webhook| self.view(&webhook))
     }
 
-    /// Enables or disables a webhook. One that is disabled drops its waiting deliveries. One that is enabled receives events that
-    /// are committed from now on.
+    /// Enables or disables a webhook. One that is disabled drops its waiting deliveries. One that is enabled receives events
+    /// that are committed from now on.
     ///
     /// # Errors
     /// [`WebhookError::WebhookNotFound`], or a failure.
@@ -342,7 +343,8 @@ impl Webhooks {
     }
 
     /// Begins no further attempts, waits for those that are being made, at most for `grace`, and interrupts the rest. Then
-    /// everything is on disk. Blocks. Later calls are refused with [`StoreFailure::Closing`](cairn_tables::StoreFailure::Closing).
+    /// everything is on disk. Blocks. Later calls are refused with
+    /// [`StoreFailure::Closing`](cairn_tables::StoreFailure::Closing).
     ///
     /// The source of events must still be open.
     pub fn close(&self, grace: Duration) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A request, as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    /// Which connection it came over, counted from 1.
+    /// The number of the connection that it came over, counted from 1.
     pub(crate) connection: usize,
     /// The address that it was sent to.
     pub(crate) to: IpAddr,
@@ -32,7 +32,7 @@ impl Received {
     }
 }
 
-/// What a receiver has seen.
+/// The connections and requests that a receiver has seen.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
     /// Connections that were accepted.
@@ -48,7 +48,7 @@ pub(crate) struct Receiver {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What a receiver does with a request, on the connection. `false` closes it.
+/// A receiver's answer to a request, on the connection. `false` closes it.
 type Answer = dyn Fn(&Received, &mut dyn Connection) -> bool + Send + Sync;
 
 /// A connection, with or without TLS.

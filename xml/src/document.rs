@@ -7,7 +7,7 @@ use quick_xml::events::Event;
 /// Deepest nesting of elements. S3's deepest document has seven levels.
 pub const DEPTH_MAX: usize = 16;
 
-/// How large a document may be.
+/// The limits of a document's size.
 #[derive(Clone, Copy, Debug)]
 pub struct XmlLimits {
     /// Its length in bytes.
@@ -31,7 +31,7 @@ pub fn parse(body: &[u8], limits: XmlLimits) -> Result<Element, InvalidXml> {
     Ok(Element { children, ..root })
 }
 
-/// Where [`Document::read_on`] stopped.
+/// The point at which [`Document::read_on`] stopped.
 #[derive(Debug)]
 pub enum Progress {
     /// At the end of a child of the root.

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::error::AdminError;
 
-/// How a caller authenticated.
+/// The authentication method of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AuthenticationKind {
     Token,
@@ -46,7 +46,7 @@ pub(crate) struct Caller {
     pub(crate) principal: String,
     /// The management token that was used. The names of tokens are not unique.
     pub(crate) token: Option<TokenId>,
-    /// Who a person is to the provider. The names of people are not unique.
+    /// The identity of a person at the provider. The names of people are not unique.
     pub(crate) subject: Option<Arc<str>>,
     pub(crate) authentication: AuthenticationKind,
 }

@@ -1,4 +1,4 @@
-//! Who calls: authentication, and the audit records of a request.
+//! Authentication and audit records of requests.
 
 mod audit_context;
 mod authentication;

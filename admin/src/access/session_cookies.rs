@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use cairn_http1::RequestHead;
 
-/// Begins the name of the cookie of TLS. Browsers accept one with this prefix only with `Secure`, `Path=/` and without `Domain`.
+/// Begins the name of the cookie of TLS. Browsers accept one with this prefix only with `Secure`, `Path=/` and without
+/// `Domain`.
 const SECURE_PREFIX: &str = "__Host-";
 
 /// Names of the cookies, and who gets which.
@@ -78,8 +79,8 @@ impl SessionCookies {
         names.into_iter().map(|name| self.set_cookie(name, "", Duration::ZERO)).collect()
     }
 
-    /// Returns the names of the cookies that a request has, the one of TLS first. Where the configuration says that browsers use
-    /// TLS, there is no other.
+    /// Returns the names of the cookies that a request has, the one of TLS first. Where the configuration says that browsers
+    /// use TLS, there is no other.
     fn sent(&self, head: &RequestHead) -> impl Iterator<Item = &str> {
         let plain = Some(&self.plain).filter(|_| !self.is_secure_host(head));
         let names = std::iter::once(&self.secure).chain(plain).map(String::as_str);
@@ -102,8 +103,8 @@ impl SessionCookies {
             })
     }
 
-    /// Returns the name of the cookie for a browser that logs in or out. Whether it uses TLS, it says itself: in `Origin`, or with
-    /// a cookie that it sends over TLS only.
+    /// Returns the name of the cookie for a browser that logs in or out. Whether it uses TLS, it says itself: in `Origin`, or
+    /// with a cookie that it sends over TLS only.
     fn of_login(&self, head: &RequestHead) -> &str {
         const HTTPS: &str = "https://";
         let origin = head.header_str("origin").and_then(|origin| origin.get(..HTTPS.len()));
@@ -120,7 +121,8 @@ fn cookies(head: &RequestHead) -> impl Iterator<Item = (&str, &str)> {
     sent.map(|cookie| cookie.trim().split_once('=').unwrap_or((cookie.trim(), "")))
 }
 
-/// Returns the value of a cookie. A second one of the same name was set by somebody else: it is not known which of them is right.
+/// Returns the value of a cookie. A second one of the same name was set by somebody else: it is not known which of them is
+/// right.
 fn single<'h>(head: &'h RequestHead, name: &str) -> Option<&'h str> {
     let mut values = cookies(head).filter(|(sent, _)| *sent == name).map(|(_, value)| value);
     values.next().filter(|_| values.next().is_none())

@@ -1,4 +1,4 @@
-//! Where a session of the console was begun.
+//! The source of a console session: address, user agent, and session at the OpenID provider.
 
 use std::net::IpAddr;
 

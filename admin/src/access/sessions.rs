@@ -1,7 +1,8 @@
 //! Sessions of the console: a cookie in place of a credential.
 //!
-//! A browser logs in once with a token or the root credential, or through an OpenID provider, and keeps only a random id in a cookie that scripts cannot
-//! read. The sessions are in memory: the end of the process ends them. Only the SHA-256 of an id is kept.
+//! A browser logs in once with a token or the root credential, or through an OpenID provider, and keeps only a random id in a
+//! cookie that scripts cannot read. The sessions are in memory: the end of the process ends them. Only the SHA-256 of an id is
+//! kept.
 //!
 //! A session ends when it is deleted, when it was not used for the idle limit, at its absolute limit, and when its
 //! management token is deleted or expires.
@@ -33,7 +34,7 @@ use super::session_source::SessionSource;
 use crate::error::AdminError;
 use crate::limits::{SESSIONS_MAX, SESSIONS_OF_CREDENTIAL_MAX};
 
-/// What the console answers without a session.
+/// The console's answer to requests without a session.
 pub(crate) const NO_SESSION: &str = "there is no session, or it has ended: log in again";
 
 /// Random bytes of a session's id.
@@ -41,7 +42,7 @@ const ID_BYTES: usize = 32;
 
 type IdHash = [u8; 32];
 
-/// How long sessions last, and how their cookie is set.
+/// The lifetime of sessions, and the attributes of their cookie.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Identifies the store: the ports of one host share cookies, and other stores may be on other ports.
@@ -69,9 +70,9 @@ struct Shared {
 struct Session {
     public_id: SessionId,
     caller: Caller,
-    /// Where it was begun.
+    /// The client that began it.
     source: SessionSource,
-    /// When its management token expires, or the absolute limit.
+    /// The time when its management token expires, or the absolute limit.
     expires_at: Timestamp,
     created_at: Timestamp,
     created: Instant,

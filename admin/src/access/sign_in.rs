@@ -78,8 +78,8 @@ impl fmt::Debug for PersonSignIns {
     }
 }
 
-/// Returns whether a browser says that it goes to a page, on its own or because another site sent it there. Pages of other sites
-/// cannot load such a request as a part of them.
+/// Returns whether a browser says that it goes to a page, on its own or because another site sent it there. Pages of other
+/// sites cannot load such a request as a part of them.
 pub(crate) fn is_navigation(head: &RequestHead) -> bool {
     let is = |name, wanted: &[u8]| head.header(name).is_none_or(|sent| sent == wanted);
     is("sec-fetch-mode", b"navigate") && is("sec-fetch-dest", b"document")

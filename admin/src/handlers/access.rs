@@ -60,7 +60,7 @@ fn of_anybody(question: &Question, context: &AdminContext) -> Result<AccessVerdi
     Ok(AccessVerdict { allowed, reason, ..of_root(false) })
 }
 
-/// What is asked about: an action, and the bucket or object on which requests do it.
+/// A question about access: an action, and the bucket or object on which requests do it.
 struct Question {
     action: Action,
     bucket: BucketName,

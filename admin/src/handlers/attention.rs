@@ -10,7 +10,7 @@ use crate::handlers::metrics::history_of;
 use crate::metrics::Dismissal;
 use crate::reply::Reply;
 
-/// How long something is dismissed at most, and unless the client says otherwise.
+/// The longest dismissal, and the default one.
 const DISMISSED_SECONDS_MAX: u64 = 86_400;
 /// Longest name of something that is dismissed, in bytes. The console's have the id of a webhook or the name of a bucket.
 const SUBJECT_BYTES_MAX: usize = 256;

@@ -19,9 +19,10 @@ use crate::limits::{EVENT_PAGE_EVENTS_DEFAULT, EVENT_READS_MAX, EVENT_WAIT_SECON
 use crate::reply::Reply;
 use crate::request::query::{AFTER, BEFORE, Parameters, contained};
 
-/// How often a waiting request looks whether there is a new event.
+/// The interval at which a waiting request looks for a new event.
 const WAIT_STEP: Duration = Duration::from_millis(25);
-/// How often it reads in any case. An event may become final without a new one: when an older transaction has failed.
+/// The interval at which it reads in any case. An event may become final without a new one: when an older transaction has
+/// failed.
 const READ_STEP: Duration = Duration::from_secs(1);
 
 /// A parsed query.

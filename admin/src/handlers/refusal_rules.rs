@@ -1,4 +1,4 @@
-//! What decided about a refused request: statement, quota, lock, CORS rules or setting.
+//! The rule behind a refused request: statement, quota, lock, CORS rules or setting.
 //!
 //! A statement is looked up when somebody asks, in the policies that the account has then. The answer says whether these
 //! are still the policies that decided, with the same documents, so that no statement is blamed for a decision it did not

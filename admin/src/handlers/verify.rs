@@ -117,7 +117,7 @@ fn signed(
     Ok(signed_proof(call.engine()?.store(), payload))
 }
 
-/// Whether there is a number in a value that has no canonical form.
+/// Returns whether there is a number in a value that has no canonical form.
 fn has_fraction(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),

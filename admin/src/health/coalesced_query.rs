@@ -71,7 +71,7 @@ impl<T: Clone + Send + 'static> CoalescedQuery<T> {
     /// Starts the thread. It calls `query` at most once per `interval_min`.
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// An error when the thread cannot be started.
     pub(crate) fn start(
         name: &str,
         interval_min: Duration,

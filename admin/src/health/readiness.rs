@@ -26,7 +26,7 @@ const PROBE_INTERVAL_MIN: Duration = Duration::from_millis(50);
 pub struct SubsystemState {
     /// Name in the answer of `/ready`.
     pub name: &'static str,
-    /// What is wrong. Only logged: `/ready` is public, and the reason may name files of the host.
+    /// The problem, if there is one. Only logged: `/ready` is public, and the reason may name files of the host.
     pub state: Result<(), String>,
 }
 
@@ -101,7 +101,7 @@ impl Subsystems {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// An error when a thread cannot be started.
     pub fn start(self) -> io::Result<SubsystemProbes> {
         self.start_with(PROBE_TIME_MAX, PROBE_INTERVAL_MIN)
     }
@@ -147,7 +147,7 @@ fn start_probe_thread(
 struct ProbedSubsystem {
     name: &'static str,
     begin: Sender<()>,
-    /// When the running probe began; `None` when no probe is running.
+    /// The start of the running probe; `None` when no probe is running.
     probing_since: Option<Instant>,
     last: Result<(), String>,
     /// Whether the subsystem was ready when its state was last logged.
@@ -256,7 +256,7 @@ mod tests {
         block_on(probes.probe())
     }
 
-    /// When the reads of a device hang, `/ready` must still answer, and must not use one thread per request.
+    /// Reads of a device that hang must neither keep `/ready` from answering, nor use one thread per request.
     #[test]
     fn hung_subsystem_is_named_in_time_and_probed_once() {
         let (release, released) = sync_channel::<()>(0);

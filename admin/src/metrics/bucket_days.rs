@@ -23,7 +23,7 @@ pub(crate) struct Held {
 /// The figures of one day (UTC): the latest that were taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DayOfBuckets {
-    /// When they were taken.
+    /// The time when they were taken.
     pub(crate) at: Timestamp,
     /// Size of the file system.
     pub(crate) capacity: u64,

@@ -1,4 +1,4 @@
-//! What people have hidden for a while from what needs attention.
+//! Notices that people dismissed for a while.
 
 use cairn_model::Timestamp;
 
@@ -8,7 +8,7 @@ const DISMISSALS_MAX: usize = 256;
 /// Something that is not shown for a while.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dismissal {
-    /// What it is, as the console names it.
+    /// The name of the notice, as the console gives it.
     pub(crate) subject: String,
     /// Until when.
     pub(crate) until: Timestamp,

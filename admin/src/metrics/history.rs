@@ -1,8 +1,8 @@
 //! Figures over time: metrics of an hour, a day and a month, space by bucket of 90 days, and what people dismissed.
 //!
 //! A thread reads the counters that exist every ten seconds, and keeps the differences. Requests pay nothing for it. Every ten
-//! minutes, at a clean end and after a change by a person, it writes everything to a small file (`history_file.rs`). The time in
-//! which the process did not run, or the machine slept, is missing.
+//! minutes, at a clean end and after a change by a person, it writes everything to a small file (`history_file.rs`). The time
+//! in which the process did not run, or the machine slept, is missing.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Everything that is kept.
 struct State {
-    /// When the first sample began.
+    /// The start of the first sample.
     started: Timestamp,
     series: [Series; Period::ALL.len()],
     days: BucketDays,
     dismissals: Dismissals,
-    /// When the metadata of the last backups were copied, the oldest first.
+    /// The times when the metadata of the last backups were copied, the oldest first.
     backups: VecDeque<Timestamp>,
 }
 
@@ -88,7 +88,7 @@ impl MetricHistory {
     /// Reads what was kept in the data folder, and starts the thread. It ends with the store, too.
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// An error when the thread cannot be started.
     pub(crate) fn start(store: &Arc<Store>, data_dir: &Path) -> std::io::Result<Self> {
         let mut state = State::new(history_file::load(data_dir), &Reading::take(store));
         state.days.record(store, SystemClock.now());

@@ -17,8 +17,8 @@
 //!   number of dismissals (4), then for each its subject, who (texts), until (8)
 //!   number of backups (4), then the time of each (8)
 //! ```
-//! Nothing depends on it. A file that cannot be read is set aside as `history.damaged`, and the history begins anew. Writing makes
-//! a new file, flushes it, and gives it the name of the old one, so a crash leaves one of the two.
+//! Nothing depends on it. A file that cannot be read is set aside as `history.damaged`, and the history begins anew. Writing
+//! makes a new file, flushes it, and gives it the name of the old one, so a crash leaves one of the two.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -49,7 +49,7 @@ pub(super) const BACKUPS_MAX: usize = 8;
 /// In place of a latency when there was no request.
 const NO_LATENCY: u64 = u64::MAX;
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Kept {
     pub(super) started: Timestamp,

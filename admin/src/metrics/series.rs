@@ -95,7 +95,7 @@ pub(crate) struct SpaceSample {
 /// The figures of one interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MetricSample {
-    /// When the interval ended.
+    /// The end of the interval.
     pub(crate) end: Timestamp,
     /// Its length in milliseconds.
     pub(crate) milliseconds: u64,

@@ -22,7 +22,7 @@ const PROCESS_READ_TIME_MAX: Duration = Duration::from_secs(2);
 pub struct CertificateSnapshot {
     /// The plane.
     pub plane: Plane,
-    /// When the certificate expires, in seconds since the Unix epoch; `None` when it does not say.
+    /// The expiry of the certificate, in seconds since the Unix epoch; `None` when it does not say.
     pub not_after: Option<u64>,
     /// Number of replacements since the start.
     pub replaced: u64,
@@ -51,7 +51,7 @@ impl MetricSources {
     /// `buckets_max` buckets, the largest, have metrics of their own.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// An error when a thread cannot be started.
     pub fn start(
         ports: Vec<(Plane, PortMetrics)>,
         certificates: CertificateSource,
@@ -59,7 +59,7 @@ impl MetricSources {
         data_dir: &Path,
         buckets_max: usize,
     ) -> io::Result<Self> {
-        let process = CoalescedQuery::start("process-figures", process::READ_INTERVAL_MIN, process::read)?;
+        let process = CoalescedQuery::start("process-metrics", process::READ_INTERVAL_MIN, process::read)?;
         let history = MetricHistory::start(store, data_dir)?;
         Ok(Self {
             ports,

@@ -75,7 +75,7 @@ struct Pages<T, P, W> {
     member: &'static str,
     page_after: P,
     body: W,
-    /// What follows the list, before the closing brace.
+    /// The text after the list, before the closing brace.
     tail: Vec<u8>,
     next_page: NextPage<T>,
 }

@@ -11,7 +11,7 @@ use crate::limits::JSON_VALUES_MAX;
 /// Parses a body.
 ///
 /// # Errors
-/// What is wrong, and where in the text.
+/// The problem, and where in the text.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let values = Cell::new(0);
     let mut reader = serde_json::Deserializer::from_slice(bytes);

@@ -15,7 +15,8 @@ use crate::limits::{CONTAINED_BYTES_MAX, QUERY_PARAMETERS_MAX};
 pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Parses a query. Only the `known` parameters are allowed. One that ends with `.<name>` stands for all names that begin so.
+    /// Parses a query. Only the `known` parameters are allowed. One that ends with `.<name>` stands for all names that begin
+    /// so.
     ///
     /// # Errors
     /// `INVALID_REQUEST`, with what is wrong.

@@ -162,7 +162,7 @@ impl Client {
 struct Exactly<R> {
     content: R,
     left: u64,
-    /// Why the content could not be read.
+    /// The reason why the content could not be read.
     failure: Option<String>,
 }
 

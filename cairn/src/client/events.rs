@@ -28,7 +28,7 @@ impl FromStr for EventName {
 /// Storage events.
 pub(crate) const EVENTS: PagedList = PagedList::by_time("/api/v1/events", "events");
 
-/// Which events to read.
+/// A filter of the events to read.
 #[derive(Default)]
 pub(crate) struct EventFilter {
     pub(crate) since: Option<String>,

@@ -35,7 +35,7 @@ pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust
 /// Advice on how to get a token.
 const TOKEN_HELP: &str = "use the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN, a token from `cairn token create`, or the token that \
                           `cairn serve --dev` prints";
-/// How the console's answer to a request without a session begins (admin/src/access/sessions.rs).
+/// The beginning of the console's answer to a request without a session (admin/src/access/sessions.rs).
 const CONSOLE_ANSWER: &str = "there is no session";
 /// Maximum length of a response: a thousand findings with escaped keys of 1 KiB, or tens of thousands of accounts.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;

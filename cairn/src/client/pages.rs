@@ -17,7 +17,7 @@ pub(crate) const ENTRIES_MAX: usize = 100_000;
 /// Entries in a page when all are read: the maximum that the server allows.
 pub(crate) const PAGE_ENTRIES_MAX: u64 = 1000;
 
-/// How the pages of a list continue: parameters of the next page, each with the member of a page that contains its value.
+/// The parameters of the next page of a list, each with the member of a page that contains its value.
 type Cursor = &'static [(&'static str, &'static str)];
 
 /// A list of the management plane.
@@ -85,7 +85,7 @@ pub(crate) struct Pages<'c> {
     path: String,
     /// The parameters that all pages have.
     parameters: Query,
-    /// Where the next page begins; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     next: Option<Query>,
 }
 

@@ -13,7 +13,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-/// How long the addresses of a name are used.
+/// The time for which the addresses of a name are used.
 const KEPT: Duration = Duration::from_secs(10);
 
 /// The addresses of the server that was asked last.

@@ -16,7 +16,7 @@ type Locate<T> = fn(&Resource<T>, &Client, &[&str]) -> Result<String, Failure>;
 
 /// A kind of resource.
 pub(crate) struct Resource<T: 'static> {
-    /// What one is called in messages.
+    /// The name of one in messages.
     pub(crate) noun: &'static str,
     /// The command that lists them.
     pub(crate) command: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Resource<T: 'static> {
     pub(crate) path: &'static str,
     /// The member of a list's response that contains them.
     pub(crate) member: &'static str,
-    /// How a command names one.
+    /// The way in which a command names one.
     pub(crate) locate: Locate<T>,
     /// All columns. Lists and records have some of them.
     pub(crate) columns: Columns<T>,
@@ -34,7 +34,7 @@ pub(crate) struct Resource<T: 'static> {
     pub(crate) shown: &'static str,
     /// Formats what follows a record.
     pub(crate) details: fn(&T) -> String,
-    /// What is said after the name of one that was disabled.
+    /// The text after the name of one that was disabled.
     pub(crate) disabled: &'static str,
 }
 
@@ -154,7 +154,7 @@ impl<T: DeserializeOwned> Resource<T> {
     }
 }
 
-/// What a resource is found by.
+/// The id and the name of a resource.
 #[derive(Deserialize)]
 struct Named {
     id: String,

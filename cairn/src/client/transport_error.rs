@@ -1,4 +1,4 @@
-//! What an error of the HTTP client says about the connection.
+//! Classifies errors of the HTTP client by their cause.
 
 use ureq::{Error, Timeout};
 

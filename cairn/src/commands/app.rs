@@ -30,8 +30,8 @@ noun! {
 }
 
 command! {
-    /// Create an account and a policy for an application, its bucket if it is missing, and print the settings of its client with
-    /// the keys. A second run with the same options changes nothing; one that was interrupted is completed.
+    /// Create an account and a policy for an application, its bucket if it is missing, and print the settings of its client
+    /// with the keys. A second run with the same options changes nothing; one that was interrupted is completed.
     #[argh(note = "Rights: read-write lists, reads, writes and deletes. read-only lists and reads. create-only lists, reads, and
 writes new objects, but overwrites and deletes nothing.")]
     struct Create("create") {
@@ -60,7 +60,7 @@ const READ_WRITE: &str = "read-write";
 /// Longest prefix: with it, the description of the account and the resources of the policy are within their limits.
 const PREFIX_BYTES_MAX: usize = 512;
 
-/// What an application is to have.
+/// The application that the options describe.
 struct Wanted<'a> {
     name: &'a str,
     bucket: &'a str,
@@ -68,14 +68,14 @@ struct Wanted<'a> {
     rights: Template,
 }
 
-/// What the server has of it.
+/// The parts of an application that the server has already.
 struct Found {
     has_bucket: bool,
     account: Option<ServiceAccount>,
     policy: Option<Policy>,
 }
 
-/// What the application has in the end.
+/// The application as it is in the end.
 struct Ready {
     account: String,
     is_enabled: bool,
@@ -83,7 +83,7 @@ struct Ready {
     access_key: Option<String>,
     /// Only if this run made it.
     secret_key: Option<String>,
-    /// What was made, for people.
+    /// The things that were made, for people.
     created: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Ready {
 }
 
 impl Wanted<'_> {
-    /// What the account is for. [`differences`] reads it.
+    /// Returns the description of the account. [`differences`] reads it.
     fn description(&self) -> String {
         let Self { bucket, prefix, rights, .. } = self;
         format!("Application: {} on {bucket}/{prefix}*", rights.0)
@@ -162,7 +162,7 @@ impl Found {
     /// Reads what the server has.
     ///
     /// # Errors
-    /// What is there is not what is wanted.
+    /// The existing parts differ from the wanted ones.
     fn read(client: &Client, wanted: &Wanted<'_>) -> Result<Self, Failure> {
         let Wanted { name, bucket, .. } = wanted;
         let BucketList { buckets } = read(&client.call(&Request::get(BUCKETS.path))?)?;
@@ -334,7 +334,7 @@ impl Create {
         client.print_secret(&body, text, &lost)
     }
 
-    /// What people read: what was done, the facts, the settings.
+    /// Returns the text for people: what was done, the facts, the settings.
     fn text(&self, ready: &Ready, facts: &Facts<'_>, settings_of: Option<S3Client>) -> String {
         let Self { name, bucket, prefix, rights, .. } = self;
         let made = format!("created: {}", ready.created.join(", "));

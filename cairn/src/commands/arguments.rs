@@ -12,13 +12,13 @@ const ENDPOINT: &str = "--endpoint";
 
 /// The option of commands that read a secret from a file.
 const SECRET_FILE: &str = "--secret-file";
-/// How options with a secret itself begin, as in `--secret`, `--secret-key` and `--secret=value`.
+/// The beginning of options with a secret itself, as in `--secret`, `--secret-key` and `--secret=value`.
 const SECRET: &str = "--secret";
 
 /// Words for the same thing, of which each noun has one. The first one of a group that a noun has is meant.
 const SYNONYMS: [&[&str]; 3] = [&["list", "ls"], &["show", "stat", "get"], &["delete", "rm", "remove"]];
 
-/// What a command line requests.
+/// The request of a command line: the version, help, or a command.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Requested {
     /// The version.

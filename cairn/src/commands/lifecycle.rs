@@ -70,7 +70,7 @@ command! {
         /// only keys that begin with this prefix (default: all keys)
         #[argh(option, arg_name = "prefix")]
         prefix: Option<String>,
-        /// only versions that have this tag, key=value; several: that have all of them
+        /// only versions that have this tag, key=value; may be repeated: versions that have all of them
         #[argh(option, arg_name = "tag")]
         tag: Vec<Tag>,
         /// days after which current objects expire
@@ -79,7 +79,7 @@ command! {
         /// days after which non-current versions are removed
         #[argh(option, arg_name = "n")]
         noncurrent_days: Option<Days>,
-        /// keep so many of the newest non-current versions
+        /// number of the newest non-current versions that are kept
         #[argh(option, arg_name = "n")]
         keep_noncurrent: Option<Whole<0, 1000>>,
         /// remove delete markers that are a key's only version
@@ -98,7 +98,7 @@ command! {
 }
 
 command! {
-    /// Change a rule. What is not given stays.
+    /// Change a rule. What is not given does not change.
     struct Update("update") {
         /// the bucket's name
         #[argh(positional)]
@@ -112,7 +112,7 @@ command! {
         /// only versions that have this tag, key=value; replaces all tags of the rule
         #[argh(option, arg_name = "tag")]
         tag: Vec<Tag>,
-        /// remove the tags of the rule: it is about versions with any tags
+        /// remove the tags of the rule, which then applies to versions with any tags
         #[argh(switch)]
         no_tags: bool,
         /// days after which current objects expire, or never
@@ -121,7 +121,7 @@ command! {
         /// days after which non-current versions are removed, or never
         #[argh(option, arg_name = "n")]
         noncurrent_days: Option<Days>,
-        /// keep so many of the newest non-current versions
+        /// number of the newest non-current versions that are kept
         #[argh(option, arg_name = "n")]
         keep_noncurrent: Option<Whole<0, 1000>>,
         /// whether to remove delete markers that are a key's only version: true or false

@@ -8,7 +8,7 @@ use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfoKind};
 use super::Cairn;
 use super::arguments::{command_of, option_kind};
 
-/// What is not part of the product, or not written for its users. The changelog also names commands of the past.
+/// Files that are not part of the product, or not written for its users. The changelog also names commands of the past.
 const SKIPPED: [&str; 9] = [
     "target",
     "tests",

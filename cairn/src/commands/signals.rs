@@ -14,7 +14,7 @@ const INTERRUPTED: i32 = 130;
 
 /// Time in which a command ends by itself after a signal. Then it is ended: it waits for a server that does not answer.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
-/// How often the flag is looked at.
+/// The interval at which the flag is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Returns a flag that the first signal sets. The second one ends the program at once.

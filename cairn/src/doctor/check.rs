@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::terminal::plain;
 
-/// How a check ended.
+/// The verdict of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It works.
@@ -35,11 +35,11 @@ impl Verdict {
 pub(crate) struct Checked {
     pub(crate) name: &'static str,
     pub(crate) verdict: Verdict,
-    /// What was seen.
+    /// The observation.
     pub(crate) message: String,
-    /// Why it is so.
+    /// The reason.
     pub(crate) why: Option<String>,
-    /// What to do.
+    /// The remedy.
     pub(crate) fix: Option<String>,
     /// The S3 error code, if the server refused a request.
     pub(crate) code: Option<String>,

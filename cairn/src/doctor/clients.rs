@@ -1,10 +1,10 @@
 //! The settings that each client needs for a server, from `clients.json`.
 //!
-//! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may
-//! have conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of
-//! one's own), `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket). `!` in
-//! front of one is its opposite.
-//! Names in braces are replaced; for an application, also the words `ACCESS_KEY`, `SECRET_KEY`, `BUCKET` and `PATH`.
+//! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may have
+//! conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of one's own),
+//! `keys` (the settings are for an application, whose keys are known), `prefix` (which has a part of a bucket). `!` in front of
+//! one is its opposite. Names in braces are replaced; for an application, also the words `ACCESS_KEY`, `SECRET_KEY`, `BUCKET`
+//! and `PATH`.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -54,9 +54,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) application: Option<Application<'a>>,
 }
 
-/// Who the settings are for, and what it may use.
+/// The application that settings are made for, with its rights.
 pub(crate) struct Application<'a> {
-    /// Where its objects are if it has the whole bucket.
+    /// The name, and the prefix of its objects if it has the whole bucket.
     pub(crate) name: &'a str,
     pub(crate) bucket: &'a str,
     /// The beginning of its keys; empty for all keys.
@@ -209,7 +209,7 @@ impl Client {
             .collect()
     }
 
-    /// What else to know.
+    /// Returns notes on the settings.
     pub(crate) fn notes(self, facts: &Facts<'_>) -> Vec<String> {
         let notes = self.0["notes"].as_array().into_iter().flatten().filter(|note| facts.applies(note));
         let texts = notes.filter_map(|note| note["text"].as_str()).map(|text| facts.filled(text));

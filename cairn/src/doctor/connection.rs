@@ -28,7 +28,7 @@ const ANSWER_BYTES_MAX: u64 = 32 << 20;
 pub(crate) const SKEW_SECONDS_MAX: u64 = 900;
 /// Size of the chunks of chunked bodies, as SDKs send them.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How long a presigned URL is valid.
+/// The validity of a presigned URL.
 const PRESIGNED_SECONDS: u32 = 300;
 
 /// The body of a request, and how it is signed and checked.
@@ -88,7 +88,7 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether the request was carried out.
+    /// Returns whether the request was carried out.
     pub(crate) const fn is_success(&self) -> bool {
         self.status / 100 == 2
     }
@@ -121,7 +121,7 @@ impl Answer {
     }
 }
 
-/// Why there was no answer.
+/// The reason why there was no answer, and its remedy.
 #[derive(Debug)]
 pub(crate) struct NoAnswer {
     pub(crate) why: String,
@@ -136,7 +136,7 @@ pub(crate) struct Connection {
     pub(crate) credentials: Option<Credentials>,
     /// The certificate authority that is trusted, unless those of the host are.
     pub(crate) authority: Option<PathBuf>,
-    /// How many milliseconds the server's clock is ahead, if signatures must allow for it.
+    /// The number of milliseconds by which the server's clock is ahead, if signatures must allow for it.
     pub(crate) clock_ahead: Cell<i64>,
     /// Set when the user wants the program to end.
     stop: Arc<AtomicBool>,
@@ -154,7 +154,7 @@ impl Connection {
         Self { agent, endpoint, region, credentials, authority, clock_ahead: Cell::new(0), stop }
     }
 
-    /// Whether the user wants the program to end.
+    /// Returns whether the user wants the program to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -99,7 +99,7 @@ impl<'p> Examination<'p> {
         })
     }
 
-    /// What the settings of clients depend on.
+    /// Returns the facts that the settings of clients depend on.
     pub(crate) fn facts(&self) -> Facts<'_> {
         Facts {
             endpoint: &self.connection.endpoint,

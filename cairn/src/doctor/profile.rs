@@ -92,7 +92,7 @@ impl Profile {
         })
     }
 
-    /// Whether any file says something about it.
+    /// Returns whether any file says something about it.
     pub(crate) fn exists(&self) -> bool {
         !self.config.is_empty() || !self.secrets.is_empty()
     }
@@ -157,7 +157,7 @@ impl Profile {
         })
     }
 
-    /// Whether a session token is set.
+    /// Returns whether a session token is set.
     pub(crate) fn has_session_token(&self) -> bool {
         self.secret("AWS_SESSION_TOKEN", "aws_session_token").is_some()
     }

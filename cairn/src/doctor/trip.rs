@@ -20,10 +20,10 @@ const PARTS: [usize; 3] = [6 * MIB, 6 * MIB, 4 * MIB];
 /// A range that spans the first two parts.
 const RANGE: (usize, usize) = (6 * MIB - 100, 6 * MIB + 100);
 
-/// What a step says: the message of a success, or a failure.
+/// The result of a step: the message of a success, or a failure.
 type Step = Result<String, Box<Failed>>;
 
-/// Where objects are made.
+/// The objects of a trip: connection, bucket, prefix and keys.
 pub(crate) struct Trip<'c> {
     pub(super) connection: &'c Connection,
     pub(super) mode: Option<Mode>,
@@ -314,7 +314,7 @@ impl<'c> Trip<'c> {
         Ok("works without credentials".to_owned())
     }
 
-    /// What SDKs send by default. The mode `strict` refuses it.
+    /// Sends a trailing checksum, as SDKs do by default. The mode `strict` refuses it.
     fn trailing_checksum(&mut self) {
         const FIX: &str = "Let clients send checksums only when required, or set s3.compatibility = \"extended\" on the server. \
                            `cairn doctor CLIENT` shows the setting.";

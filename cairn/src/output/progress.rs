@@ -23,7 +23,7 @@ impl Progress {
         Self::new(1, "{wide_bar} {msg}")
     }
 
-    /// Whether nobody sees it.
+    /// Returns whether nobody sees it.
     pub(crate) fn is_hidden(&self) -> bool {
         self.0.is_hidden()
     }

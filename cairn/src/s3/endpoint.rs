@@ -16,7 +16,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether the connection is encrypted.
+    /// Returns whether the connection is encrypted.
     pub(crate) fn has_tls(&self) -> bool {
         self.scheme == "https"
     }
@@ -44,7 +44,7 @@ impl Endpoint {
         format!("{}://{}", self.scheme, self.authority())
     }
 
-    /// Whether the host is an IP address, below which no bucket can be named.
+    /// Returns whether the host is an IP address, below which no bucket can be named.
     pub(crate) fn is_address(&self) -> bool {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
         host.parse::<IpAddr>().is_ok() || host.parse::<Ipv6Addr>().is_ok()

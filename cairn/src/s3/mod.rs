@@ -1,4 +1,4 @@
-//! What S3 clients have in common: addresses, signatures, and the XML of answers.
+//! The basics of the S3 protocol for commands: endpoints, signatures, and XML of responses.
 
 pub(crate) mod endpoint;
 pub(crate) mod signature;

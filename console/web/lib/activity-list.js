@@ -119,7 +119,7 @@ function entryLine(entry) {
   ];
 }
 
-// What happened to the object before and after a row.
+// Returns the events of the object before and after a row.
 async function neighbours(row, places) {
   const [{ bucket, object, version_id: version, time }] = mainEvents(row);
   try {

@@ -8,7 +8,7 @@ import { link, shortName } from "./ui.js";
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const DETAIL_MAX = 80;
-// How details of the server begin that have a name.
+// Matches details of the server that begin with a name.
 const NAMED = /^named (.+?)(?:, |$)/;
 
 /** Puts elements into the places of a translated text. */
@@ -199,7 +199,7 @@ const REFUSED = [
   ],
 ];
 
-// What an audit record is about. An id says nothing to people: its name does, or the detail.
+// The subject of an audit record. An id says nothing to people: its name does, or the detail.
 function whatOf({ resource, detail, operation }, names) {
   const of = resource ?? "";
   const slash = of.indexOf("/");

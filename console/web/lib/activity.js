@@ -1,4 +1,4 @@
-// What happened, the newest first: storage events and the audit trail as one list, read backwards page by page.
+// The activity, the newest first: storage events and the audit trail as one list, read backwards page by page.
 
 import { api } from "./api.js";
 import { mayOversee } from "./session.js";
@@ -15,7 +15,7 @@ const ROWS_MAX = 3000;
 // Changes of one lifecycle rule within so many characters of their time are one row: an hour.
 const HOUR_LENGTH = 13;
 
-// How soon after each other changes are one row, in milliseconds, and how many they are at most.
+// The time within which changes become one row, in milliseconds, and the most changes of a row.
 const TOGETHER = 30_000;
 const TOGETHER_MAX = 1000;
 
@@ -90,7 +90,7 @@ const DAMAGE = [
   "end_backup",
 ];
 
-/** What can be shown: the types of events and the operations of the audit trail that belong to it. */
+/** The kinds that can be shown: the types of events and the operations of the audit trail that belong to it. */
 export const SHOWS = {
   all: { events: {}, audit: {} },
   deletions: { events: { type: ["object.deleted", "bucket.deleted"] } },

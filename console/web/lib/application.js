@@ -4,7 +4,7 @@ import { api, bucketPath, REGION } from "./api.js";
 import { protect } from "./first-steps.js";
 import { t } from "./text.js";
 
-/** What an application may do: the word of the command line, a name and what it means. */
+/** The rights of an application: the word of the command line, a name and what it means. */
 export const rightsChoices = () => [
   ["read-only", t("Read"), t("List and download objects")],
   ["read-write", t("Read and write"), t("Also upload, replace and delete")],

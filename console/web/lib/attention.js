@@ -1,4 +1,4 @@
-// What needs attention, from what the server tells: damage, lost events, quotas, space, refused requests.
+// The notices that need attention, from what the server tells: damage, lost events, quotas, space, refused requests.
 
 import { api, readQuietly } from "./api.js";
 import { drawAttention } from "./frame.js";
@@ -21,7 +21,7 @@ const LOGINS_MIN = 5;
 const LOGINS_RED = 50;
 // A backup is late after twice the time that usually passes between two, and at least this, in milliseconds.
 const BACKUP_LATE_MIN = 36 * HOUR;
-// How old the only backup may be.
+// The greatest age of the only backup.
 const BACKUP_ONLY_MAX = 8 * DAY;
 // So many requests of one client that are refused for one reason within an hour are no accident.
 const REFUSED_MIN = 20;

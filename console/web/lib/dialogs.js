@@ -9,7 +9,7 @@ import { button, field, noticeError } from "./ui.js";
 /** An error about a field, or the field with this name. */
 export const wrong = (field, text) => Object.assign(new Error(text), { field });
 
-// What the codes are about whose messages do not begin with the name of a field.
+// The fields of codes whose messages do not begin with the name of a field.
 const FIELDS = {
   BUCKET_ALREADY_EXISTS: "bucket",
   BUCKET_NOT_FOUND: "bucket",

@@ -1,4 +1,4 @@
-// What errors of the server mean, in the language of the user, by their code.
+// The meanings of the server's errors, in the language of the user, by their code.
 //
 // In English the server's own message is better: it names what is wrong. In other languages the meaning of the code is
 // shown, and the server's words follow if they say more than the code does.

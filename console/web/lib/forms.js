@@ -1,6 +1,6 @@
 // Forms: what was entered and not saved.
 
-// What has unsaved input, as long as it is shown: an element, and whether something in it has changed.
+// The shown forms that can have unsaved input: an element, and whether something in it has changed.
 const guarded = new Map();
 
 /** Lets the user leave an element only after a question while `hasChanges()`. Returns what ends that. */
@@ -19,7 +19,7 @@ export function guardFields(form, isSent = () => false) {
   return guard(form, () => !isSent() && valuesOf() !== before);
 }
 
-/** Whether something that is shown has unsaved input. */
+/** Returns whether something that is shown has unsaved input. */
 export const isUnsaved = () =>
   [...guarded].some(([element, hasChanges]) => {
     // A dialog that was closed is removed a moment later.

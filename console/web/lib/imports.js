@@ -1,4 +1,4 @@
-// What the server knows of imports: runs with what has come in them, and the reports that it has signed.
+// Imports, as the server knows them: runs with what has come in them, and the reports that it has signed.
 
 import { api } from "./api.js";
 import { chart, followPointer } from "./charts.js";

@@ -1,4 +1,4 @@
-// What the codes of the server's errors mean, for languages other than English.
+// The meanings of the server's error codes, for languages other than English.
 
 import { t } from "./text.js";
 

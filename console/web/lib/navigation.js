@@ -94,7 +94,7 @@ export async function arrive(from) {
   return true;
 }
 
-/** Where the view that is about to be drawn was when it was left; undefined if it is a new one. */
+/** Returns where the view that is about to be drawn was when it was left; undefined if it is a new one. */
 export const keptPlace = () => kept || undefined;
 
 /** Goes to where the view was when it was left. */
@@ -135,7 +135,7 @@ export function staying() {
 /** Counts by entry of the rail, as the views have seen them last. */
 export const counts = new Map();
 
-/** What needs attention, by entry of the rail: `{kind, text}`; the kind is `warn` or `bad`. */
+/** The notices that need attention, by entry of the rail: `{kind, text}`; the kind is `warn` or `bad`. */
 export const attention = new Map();
 
 /** Sets the count beside an entry of the rail. */

@@ -2,7 +2,7 @@
 
 import { t } from "./text.js";
 
-/** What resources of policies begin with. */
+/** The beginning of resources in policies. */
 export const PREFIX = "bucket:";
 
 /** Returns a statement as the form has it. */

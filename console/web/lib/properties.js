@@ -1,4 +1,4 @@
-// What an object has: properties, tags that are changed in place, and headers and metadata that are written anew.
+// The details of an object: properties, tags that are changed in place, and headers and metadata that are written anew.
 
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
 import { refuse, wrong } from "./dialogs.js";

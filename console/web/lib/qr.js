@@ -79,7 +79,7 @@ function alignments(version) {
   return [6, ...Array.from({ length: number - 1 }, (_, index) => version * 4 + 10 - step * (number - 2 - index))];
 }
 
-// How many bytes a symbol holds, with those of the correction.
+// Returns the number of bytes that a symbol holds, with those of the correction.
 function capacity(version) {
   let bits = (16 * version + 128) * version + 64;
   if (version >= 2) {

@@ -1,4 +1,4 @@
-// What accounts may do in a bucket, as their policies say it.
+// The rights of accounts in a bucket, as their policies say it.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";

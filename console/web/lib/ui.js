@@ -136,12 +136,12 @@ export function acting(task, done) {
   };
 }
 
-// When something that was only read is tried again by itself, in seconds.
+// The waits before something that was only read is tried again by itself, in seconds.
 const RETRIES = [2, 8, 30];
-// How often something was tried by itself.
+// The number of times that something was tried by itself.
 const tries = new WeakMap();
 
-/** Whether another try may help: the server is away or busy, or failed. */
+/** Returns whether another try may help: the server is away or busy, or failed. */
 const mayPass = (error) => error?.status === 0 || error?.status === 429 || error?.status >= 500;
 
 /** Forgets failures of a task that has succeeded, so that the next ones are tried again, too. */
@@ -196,7 +196,7 @@ export function said(text) {
   return currentLanguage() === "en" ? quoted : [t("The server says:"), " ", quoted];
 }
 
-/** What is shown in place of a list without entries: a sentence, and the action that fills it. */
+/** The content in place of a list without entries: a sentence, and the action that fills it. */
 export function emptyBox(text, ...actions) {
   const stones = svg(
     "svg",
@@ -215,7 +215,7 @@ export function skeleton() {
   );
 }
 
-/** How long nothing is shown before a skeleton is, in milliseconds. */
+/** The time before a skeleton is shown, in milliseconds. */
 export const SKELETON_AFTER = 150;
 
 // The latest task that fills a place: the answer of an earlier one comes too late.

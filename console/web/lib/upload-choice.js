@@ -1,4 +1,4 @@
-// What happens to names that exist already, before files are sent.
+// The choice for names that exist already, before files are sent.
 
 import { askCollisions, freeNames, takenOf } from "./collisions.js";
 import { plural, t } from "./text.js";

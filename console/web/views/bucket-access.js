@@ -1,4 +1,4 @@
-// Who may use a bucket: accounts with what their policies say, and what is public.
+// The access to a bucket: accounts with what their policies say, and what is public.
 
 import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";

@@ -1,4 +1,4 @@
-// What happened in a bucket.
+// The activity in a bucket.
 
 import { activityList, readNames } from "../lib/activity-list.js";
 import { api, bucketPath } from "../lib/api.js";

@@ -1,4 +1,4 @@
-// What was deleted in a bucket and can come back: one row for each act, with its objects.
+// The deleted objects of a bucket that can come back: one row for each act, with its objects.
 
 import { api, bucketPath } from "../lib/api.js";
 import { confirmed } from "../lib/dialogs.js";

@@ -16,7 +16,7 @@ const NAMES = { source: () => t("Source"), plan: () => t("Plan"), copy: () => t(
 const POLL = 3000;
 const EXAMPLE = "https://minio.example.org:9000";
 
-// What the form says, from the URL.
+// The values of the form, from the URL.
 function stateOf(parameters) {
   const steps = stepsOf();
   const step = steps.includes(parameters.get("step")) ? parameters.get("step") : steps[0];

@@ -1,4 +1,4 @@
-// What a person without a role sees: own buckets and their folders. The server decides about each request.
+// The pages of a person without a role: own buckets and their folders. The server decides about each request.
 
 import { api, bucketPath } from "../lib/api.js";
 import { fill, h } from "../lib/dom.js";

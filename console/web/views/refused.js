@@ -25,7 +25,7 @@ const LIMIT = 1000;
 
 const resource = (row) => [row.bucket, row.key].filter(Boolean).join("/");
 
-// What the same client was refused for the same reason, about one bucket. The latest request is the first.
+// Groups the requests of one client that were refused for the same reason, about one bucket. The latest is the first.
 function grouped(rows) {
   const groups = new Map();
   for (const row of rows) {

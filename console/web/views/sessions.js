@@ -1,4 +1,4 @@
-// Where the user is signed in. A system administrator sees everybody.
+// The sessions of the user. A system administrator sees everybody.
 
 import { h } from "../lib/dom.js";
 import { draw } from "../lib/navigation.js";

@@ -9,7 +9,7 @@ import time
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, tolerance: int = 300) -> bool:
-    """Whether a delivery is genuine and at most `tolerance` seconds old. Header names are in lower case.
+    """Returns whether a delivery is genuine and at most `tolerance` seconds old. Header names are in lower case.
 
     `body` must be the bytes as received. JSON that was parsed and written again has other bytes.
     """

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Whether a delivery is genuine and at most `tolerance` seconds older or newer than `now`, in seconds since 1970.
+/// Returns whether a delivery is genuine and at most `tolerance` seconds older or newer than `now`, in seconds since 1970.
 ///
 /// `header` returns the value of a header; `body` must be the bytes as received.
 pub fn verify<'a>(

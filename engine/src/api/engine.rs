@@ -61,8 +61,8 @@ impl Engine {
         &self.context.store
     }
 
-    /// Waits for memory for a small body of `bytes` bytes. It returns when the permit is dropped. A body that is larger than the
-    /// whole budget waits until it has it alone.
+    /// Waits for memory for a small body of `bytes` bytes. It returns when the permit is dropped. A body that is larger than
+    /// the whole budget waits until it has it alone.
     ///
     /// While others wait, bodies that have held memory for long are recalled. Their requests must end then.
     pub async fn small_body_memory(&self, bytes: usize, recall: &Recall) -> MemoryPermit {
@@ -158,7 +158,8 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::put_object`]; [`EngineError::NeedsUpgrade`]; [`EngineError::ImportConflict`] if another version has its
-    /// name, or its date or entity tag is impossible; [`EngineError::InvalidBucketState`] if the bucket has no versions or locks; [`EngineError::NoSuchUpload`].
+    /// name, or its date or entity tag is impossible; [`EngineError::InvalidBucketState`] if the bucket has no versions or
+    /// locks; [`EngineError::NoSuchUpload`].
     pub async fn import_version(&self, import: ImportVersion) -> Result<ImportOutcome, EngineError> {
         self.store().require(Feature::ImportedVersions)?;
         let (bucket, key) = (Arc::clone(&import.bucket), import.key.clone());

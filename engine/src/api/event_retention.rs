@@ -13,7 +13,7 @@ use futures_channel::oneshot;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long storage events are kept.
+/// The retention of storage events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRetention {
     /// Events become at most this old.
@@ -74,8 +74,8 @@ impl Engine {
         failed.or_done(removed)
     }
 
-    /// Removes the oldest events of a slice, or with `None` of those of buckets: at most `count`, and only those before `before`.
-    /// Returns how many.
+    /// Removes the oldest events of a slice, or with `None` of those of buckets: at most `count`, and only those before
+    /// `before`. Returns how many.
     async fn remove_events(
         &self,
         source: Option<&Slice>,

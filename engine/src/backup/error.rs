@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why something could not be done with a folder of backups. The text says what to do.
+/// An error of an operation on a folder of backups. The text says what to do.
 #[derive(Debug)]
 pub struct BackupError(pub(super) String);
 

@@ -35,7 +35,7 @@ impl BackupSummary {
     }
 }
 
-/// What the header of the list says.
+/// The header of the list.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
@@ -81,7 +81,7 @@ impl StoredPayload {
     }
 }
 
-/// What a backup consists of.
+/// The content of a backup.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) header: Header,

@@ -10,12 +10,12 @@
 //! <folder>/backups/NAME.json      the signed manifest of a backup, written last
 //! <folder>/backups/NAME.contents   what the backup consists of (`manifest.rs`)
 //! ```
-//! A file of metadata is a sequence of pages of 4096 bytes; the last one may be shorter. A page is named by the first 16 bytes of
-//! its SHA-256, so equal pages are stored once. A payload in a volume is named by its random id. Its bytes never change, so a
-//! payload that an earlier backup has is not read again. Of a volume only its header is a page.
+//! A file of metadata is a sequence of pages of 4096 bytes; the last one may be shorter. A page is named by the first 16 bytes
+//! of its SHA-256, so equal pages are stored once. A payload in a volume is named by its random id. Its bytes never change, so
+//! a payload that an earlier backup has is not read again. Of a volume only its header is a page.
 //!
-//! The manifest has the SHA-256 of the list. The list has the SHA-256 of the index of every pack that the backup needs, and an index
-//! has the SHA-256 of each blob. So the signature of the manifest covers every byte.
+//! The manifest has the SHA-256 of the list. The list has the SHA-256 of the index of every pack that the backup needs, and an
+//! index has the SHA-256 of each blob. So the signature of the manifest covers every byte.
 //!
 //! A backup that is interrupted leaves packs without a manifest. The next one uses those with an index, and removes the others.
 

@@ -64,8 +64,8 @@ impl Volumes {
         done
     }
 
-    /// Hands over all bytes that a payload owns, and checks the blocks of one that is not sealed. Returns whether they are what was
-    /// written; `true` for a sealed one, which cannot be checked without the master key.
+    /// Hands over all bytes that a payload owns, and checks the blocks of one that is not sealed. Returns whether they are what
+    /// was written; `true` for a sealed one, which cannot be checked without the master key.
     pub(super) fn read_payload(
         &mut self,
         payload: &Payload,

@@ -5,7 +5,7 @@ use crate::backup::pack::{BlobId, index_path, pack_path, read_index};
 use crate::backup::repository::BackupFolder;
 use std::collections::HashSet;
 
-/// What was removed.
+/// The removed backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Backups.
@@ -14,8 +14,8 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Removes all backups but the newest `keep`, then the packs of which no kept backup needs anything. A pack of which one blob is
-/// needed stays as a whole.
+/// Removes all backups but the newest `keep`, then the packs of which no kept backup needs anything. A pack of which one blob
+/// is needed stays as a whole.
 ///
 /// # Errors
 /// If a kept backup cannot be read: then no pack is removed.

@@ -61,8 +61,8 @@ impl BackupFolder {
         Ok(opened)
     }
 
-    /// Opens a folder of backups of this store, or makes one of an empty or missing folder. Removes what an interrupted backup has
-    /// left.
+    /// Opens a folder of backups of this store, or makes one of an empty or missing folder. Removes what an interrupted backup
+    /// has left.
     ///
     /// # Errors
     /// As [`Self::open`], if the folder has other files, and if it has backups of another store.

@@ -1,7 +1,7 @@
 //! Restores a backup into a new data folder.
 //!
-//! Files and payloads get the places that they had, so the metadata need no change. Every blob is compared with its SHA-256 while
-//! it is copied. The superblock is written last: until then the folder is no store.
+//! Files and payloads get the places that they had, so the metadata need no change. Every blob is compared with its SHA-256
+//! while it is copied. The superblock is written last: until then the folder is no store.
 
 use crate::backup::error::{BackupError, Context as _};
 use crate::backup::limits::{DAMAGED_NAMED_MAX, PAGE_BYTES, PIECE_BYTES};
@@ -38,8 +38,8 @@ pub struct Restored {
 /// Restores a backup into `data_dir`, which must be empty or missing.
 ///
 /// # Errors
-/// If the folder has files, if a page of metadata is damaged, if the disk is full, and if `progress` says to end. The folder is no
-/// store then.
+/// If the folder has files, if a page of metadata is damaged, if the disk is full, and if `progress` says to end. The folder is
+/// no store then.
 pub fn restore(
     backups: &BackupFolder,
     backup: &BackupSummary,

@@ -17,7 +17,7 @@ use crate::store::background::Cancel;
 use futures_channel::oneshot;
 use std::sync::Arc;
 
-/// Whether a repair changes anything.
+/// The mode of a repair: with or without changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairMode {
     /// Reports what would be removed.

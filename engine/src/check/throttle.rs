@@ -31,7 +31,7 @@ impl Throttle {
         Self { pace: pace.clone(), bytes_per_second: None }
     }
 
-    /// Whether requests began recently.
+    /// Returns whether requests began recently.
     pub(crate) fn is_store_busy(&self) -> bool {
         self.pace.is_busy(Instant::now())
     }

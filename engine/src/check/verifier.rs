@@ -212,7 +212,7 @@ fn key_and_sequence(encoded: &[u8]) -> (String, u64) {
     }
 }
 
-/// What was found in one version.
+/// The findings in one version.
 struct Findings {
     /// Bucket and key, for the report.
     object: String,

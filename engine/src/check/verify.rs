@@ -33,7 +33,7 @@ pub struct BucketVerification {
     pub corrupt_versions: u64,
     /// The first [`CORRUPT_VERSIONS_MAX`] of them.
     pub corrupt: Vec<VerifiedVersion>,
-    /// Where to continue; `None` when every version was verified.
+    /// The position at which to continue; `None` when every version was verified.
     pub next: Option<VerifyPosition>,
 }
 

@@ -95,7 +95,7 @@ struct MappingSearch {
     fields: usize,
     /// The first and the second address of the line.
     range: [usize; 2],
-    /// Which of the two is being read.
+    /// The one of the two that is being read.
     bound: usize,
     path: [u8; PATH_BYTES_MAX],
     path_bytes: usize,

@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Where the volumes of a store are.
+/// The files of a store's volumes.
 #[derive(Clone, Default)]
 pub(crate) enum Files {
     /// In the file system.

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What the reads and writes of one executor share. Not `Send`: its files belong to the executor's ring.
+/// The shared state of one executor's reads and writes. Not `Send`: its files belong to the executor's ring.
 pub(crate) struct ExecutorContext {
     pub(crate) store: Arc<Store>,
     disk: Disk,
@@ -84,7 +84,7 @@ impl ExecutorContext {
         })
     }
 
-    /// Whether readers may read more blocks ahead.
+    /// Returns whether readers may read more blocks ahead.
     pub(crate) fn may_read_ahead(&self) -> bool {
         u64_of(self.read_ahead_bytes.get()) < self.store.payloads.buffers.read_ahead_bytes
     }

@@ -189,7 +189,7 @@ pub struct CopyPermit {
 }
 
 impl CopyPermit {
-    /// Whether the copy has to wait for another turn after `bytes` more bytes.
+    /// Returns whether the copy has to wait for another turn after `bytes` more bytes.
     pub(crate) fn is_at_end_of_turn(&self, bytes: usize) -> bool {
         self.since_turn + bytes >= COPY_TURN_BYTES && self.queue.someone_waits()
     }

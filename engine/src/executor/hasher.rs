@@ -5,7 +5,8 @@
 //! than one. Therefore the task waits for other streams, but not long: until each expected stream has a buffer or no lane is
 //! left, until a stream has two buffers or its writer waits, or until [`HOLD_BACK`] has passed. A stream is expected from its
 //! first buffer on. A stream that missed one round is not waited for again until its next buffer arrives, so a slow client
-//! delays others once. The writers bound work and memory: none passes another buffer while [`WRITES_IN_FLIGHT_MAX`] of its buffers wait.
+//! delays others once. The writers bound work and memory: none passes another buffer while [`WRITES_IN_FLIGHT_MAX`] of its
+//! buffers wait.
 
 use crate::device::executor_files::SharedBuffer;
 use crate::executor::memory_budget::MemoryPermit;
@@ -36,7 +37,7 @@ struct Shared {
     hold_back: Cell<Duration>,
     /// The streams with queued buffers, in the order in which they are hashed.
     waiting: RefCell<VecDeque<Rc<RefCell<State>>>>,
-    /// How many streams are expected to have a buffer soon: those of the current epoch.
+    /// The number of streams that are expected to have a buffer soon: those of the current epoch.
     expected: Cell<usize>,
     /// Counts the waits that were in vain.
     epoch: Cell<u64>,
@@ -217,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// Whether waiting longer would fill no lane, or would make a writer wait.
+    /// Returns whether waiting longer would fill no lane, or would make a writer wait.
     fn round_is_due(&self) -> bool {
         let waiting = self.waiting.borrow();
         let is_full = waiting.len() >= self.expected.get().min(lanes_max());

@@ -4,7 +4,7 @@ use super::flaw::Flaw;
 use super::{Scheduler, SimulatedDisk, StopPoint, StoreThread};
 use std::sync::Arc;
 
-/// What a simulated store runs on. Its metadata is in a real LMDB environment.
+/// The simulated parts of a store: disk and scheduler. Its metadata is in a real LMDB environment.
 #[derive(Debug)]
 pub struct Simulation {
     /// Holds the volumes.
@@ -46,7 +46,7 @@ impl Faults {
         Self(Some(Arc::clone(simulation)))
     }
 
-    /// Whether the engine is to make this mistake.
+    /// Returns whether the engine is to make this mistake.
     pub(crate) fn has(&self, flaw: Flaw) -> bool {
         self.0.as_ref().is_some_and(|simulation| simulation.flaw == Some(flaw))
     }

@@ -14,7 +14,7 @@ const SECTOR_BYTES: usize = 512;
 // One bit of a random u64 decides about each sector of a page.
 const _: () = assert!(PAGE_BYTES.is_multiple_of(SECTOR_BYTES) && PAGE_BYTES / SECTOR_BYTES <= 64);
 
-/// Which changes since the last flush a power cut leaves.
+/// The changes since the last flush that remain after a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// All of them.
@@ -25,7 +25,7 @@ pub enum Kept {
     Torn(u64),
 }
 
-/// What a disk held at one moment, flushed or not.
+/// The content of a disk at one moment, flushed or not.
 #[derive(Clone, Debug)]
 pub struct DiskSnapshot {
     files: Vec<FileState>,
@@ -42,7 +42,7 @@ impl SimulatedDisk {
 }
 
 impl DiskSnapshot {
-    /// Whether everything was flushed. Then all cuts are the same.
+    /// Returns whether everything was flushed. Then all cuts are the same.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.names.changes.is_empty() && self.files.iter().all(|file| file.changes.is_empty())
@@ -63,7 +63,7 @@ impl DiskSnapshot {
 }
 
 impl Kept {
-    /// How many of `count` ordered changes are kept.
+    /// Returns how many of `count` ordered changes are kept.
     fn ordered(self, count: usize, random: &mut Random) -> usize {
         match self {
             Self::All => count,

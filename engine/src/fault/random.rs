@@ -23,7 +23,7 @@ impl Random {
     /// Returns a number below `bound`.
     ///
     /// # Panics
-    /// When `bound` is 0.
+    /// Panics when `bound` is 0.
     pub const fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
         self.next() % bound

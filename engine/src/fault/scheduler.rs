@@ -18,7 +18,7 @@ pub enum StoreThread {
     Maintainer(u16),
 }
 
-/// Where a thread stops.
+/// The point at which a thread stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopPoint {
     /// At the top of its loop.

@@ -20,12 +20,12 @@ impl SimulatedBuffer {
     /// The bytes of a buffer that is not shared.
     ///
     /// # Panics
-    /// When the buffer is shared.
+    /// Panics when the buffer is shared.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         Rc::get_mut(&mut self.0).expect("a buffer is filled before it is shared")
     }
 
-    /// Whether a clone of the buffer exists.
+    /// Returns whether a clone of the buffer exists.
     pub(crate) fn is_shared(&self) -> bool {
         Rc::strong_count(&self.0) > 1
     }

@@ -3,9 +3,9 @@
 //! Flushed data and data that is only written are kept apart.
 //!
 //! Each file has a live image, which reads see, a durable image, and the ordered list of changes since its last flush. A flush
-//! makes durable the writes that had *completed* when it began. Writes by executors complete after a few yields of the executor.
-//! Names (creations, renames and removals) become durable with a flush of their folder. What a power cut leaves is computed in
-//! `power_cut.rs`.
+//! makes durable the writes that had *completed* when it began. Writes by executors complete after a few yields of the
+//! executor. Names (creations, renames and removals) become durable with a flush of their folder. What a power cut leaves is
+//! computed in `power_cut.rs`.
 //!
 //! Failures are planned with [`SimulatedDisk::plan`]. After a failed flush it stays unknown whether the data is durable,
 //! whatever later flushes report: the Linux kernel reports a failed write-back once.
@@ -46,7 +46,7 @@ pub enum Operation {
     Touch,
 }
 
-/// How an operation fails.
+/// The effect of a fault on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It fails with this error number.
@@ -61,13 +61,13 @@ pub enum Effect {
 /// A planned failure: `times` operations fail after `skip` operations succeed.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// Which operations fail.
+    /// The operations that fail.
     pub operation: Operation,
-    /// How many of them succeed first.
+    /// The number of them that succeed first.
     pub skip: u64,
-    /// How many fail.
+    /// The number of failures.
     pub times: u64,
-    /// How they fail.
+    /// The effect of a failure.
     pub effect: Effect,
 }
 

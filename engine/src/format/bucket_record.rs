@@ -29,7 +29,8 @@
 //!         d     only with a policy document: the document, UTF-8
 //! ...           the CORS rules
 //! ```
-//! Fields whose flag is not set are zero; tags, location and further flags are absent then. Version 1 had the first 16 bytes and a zero.
+//! Fields whose flag is not set are zero; tags, location and further flags are absent then. Version 1 had the first 16 bytes
+//! and a zero.
 
 use crate::format::codec::{Cursor, decode_tags, encode_tags, mode_number, mode_of};
 use crate::types::bucket::{Bucket, BucketEncryption, BucketSettings, Quota, Versioning};

@@ -302,7 +302,7 @@ pub(crate) fn decode_imported_id(from: &mut Cursor<'_>) -> Result<ImportedId, In
     id.ok_or(InvalidRecord("the id of an imported version is malformed"))
 }
 
-/// Where a payload is stored.
+/// The place of a payload: in the record or in volumes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PayloadForm {
     /// In the tail of the record, with this check.

@@ -96,7 +96,7 @@ impl DueKey {
     }
 }
 
-/// Whether a slice keeps the due index of a bucket. Without a state it keeps none.
+/// The state of a bucket's due index in a slice. Without a state the slice keeps none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum DueState {
     /// The index has the versions whose key in `objects` is this or less.

@@ -44,7 +44,7 @@ const FLAGS: u8 = (1 << 7) - 1;
 /// Number of texts.
 const TEXTS: usize = 6;
 
-/// What an event says, as the committer has it.
+/// The fields of an event, as the committer has them.
 #[derive(Clone, Copy)]
 pub(crate) struct EventFields<'e> {
     pub(crate) kind: EventType,
@@ -56,7 +56,7 @@ pub(crate) struct EventFields<'e> {
     pub(crate) lifecycle_rule: &'e str,
 }
 
-/// What an event says of its object.
+/// The fields of an event's object.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectFields<'e> {
     pub(crate) key: &'e str,

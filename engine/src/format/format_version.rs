@@ -10,7 +10,7 @@ pub const FORMAT_VERSION: u32 = 11;
 /// Earliest format version that this program runs. It only upgrades stores of earlier ones.
 pub const FORMAT_VERSION_MIN: u32 = 10;
 
-/// What each version added. Version 1 is the first.
+/// The additions of each version. Version 1 is the first.
 const ADDED: [(u32, &str); 10] = [
     (2, "versions, multipart uploads and settings of buckets"),
     (3, "service accounts, policies and management tokens"),
@@ -28,7 +28,7 @@ const ADDED: [(u32, &str); 10] = [
     (11, "imports of versions with the ids, dates and entity tags of another store"),
 ];
 
-/// What a store can only hold from a format version on.
+/// A feature that a store can only have from a format version on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// Versions with the ids of another store.
@@ -43,7 +43,7 @@ impl Feature {
         }
     }
 
-    /// What it is called in messages, in the plural.
+    /// Returns the name in messages, in the plural.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

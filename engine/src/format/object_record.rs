@@ -21,7 +21,8 @@
 //!               form 2: nothing; size, entity tag and attributes are empty
 //!               form 3: 16 payload id, u64 upload, u16 number r of runs, r runs (u16 first part, u16 count, u64 size)
 //! ```
-//! Stores of format versions up to 9 had no algorithms above 4, and those up to 10 no imported versions. Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
+//! Stores of format versions up to 9 had no algorithms above 4, and those up to 10 no imported versions. Version 1 had forms 0
+//! and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
 //!
 //! The head of 52 bytes comes first and has a fixed size, because it is all that a list needs. The payload comes last, because
 //! the size and the flags before it are needed to decode it.

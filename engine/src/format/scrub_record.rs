@@ -46,9 +46,9 @@ impl VerifyPosition {
 /// The progress of the scrub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrubRecord {
-    /// When the current pass began. Zero if no pass is in progress.
+    /// The start of the current pass. Zero if no pass is in progress.
     pub started: Timestamp,
-    /// When the last whole pass ended. Zero if there was none.
+    /// The end of the last whole pass. Zero if there was none.
     pub completed: Timestamp,
     /// Versions verified in the current pass, or in the last one.
     pub versions: u64,

@@ -13,8 +13,8 @@
 //! 12      32    the data key, sealed with AES-256-GCM; additional data: bucket id (u64, big-endian), object key
 //! 44      16    its tag
 //! ```
-//! A wrapped key is bound to bucket and key, so it is useless if its record is copied to another name. A random nonce of 96 bits
-//! may wrap 2^32 payloads before a repetition has a chance of 2^-33 (SP 800-38D, 8.3).
+//! A wrapped key is bound to bucket and key, so it is useless if its record is copied to another name. A random nonce of 96
+//! bits may wrap 2^32 payloads before a repetition has a chance of 2^-33 (SP 800-38D, 8.3).
 //!
 //! Object keys, attributes, sizes, entity tags and check tables are not sealed. Data keys are never logged and never leave this
 //! file.

@@ -15,7 +15,7 @@ use crate::types::tags::Tags;
 use cairn_lmdb::ReadTxn;
 use cairn_model::{ObjectKey, Timestamp};
 
-/// What is looked for.
+/// A query for due versions.
 #[derive(Clone, Copy)]
 pub(super) struct DueQuery<'q> {
     pub(super) bucket: &'q Bucket,

@@ -1,4 +1,4 @@
-//! When the lifecycle worker does what: due indexes, runs, and what it saves.
+//! The schedule of the lifecycle worker: due indexes, runs, and saved state.
 
 use super::run::Run;
 use super::worker::{LifecycleOptions, Worker};

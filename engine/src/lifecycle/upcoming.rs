@@ -1,4 +1,4 @@
-//! When something is due next, for each rule of a bucket.
+//! Computes the next due time of each rule of a bucket.
 
 use crate::error::EngineError;
 use crate::format::due_record::DueKey;

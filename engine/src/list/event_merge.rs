@@ -11,7 +11,7 @@ pub(super) type Snapshot<'s> = (ReadTxn<'s>, Table);
 /// An event's tick, and its record or why that is invalid.
 type Found<'t> = (Tick, Result<Record<'t>, EngineError>);
 
-/// Which event comes first.
+/// The order of events.
 #[derive(Clone, Copy)]
 enum Order {
     OldestFirst,

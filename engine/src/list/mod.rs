@@ -54,13 +54,13 @@ fn merge<'t>(
     Merge::new(txns.iter().zip(tables), start, prefix)
 }
 
-/// Where a page begins, if anything can follow.
+/// Returns the position where a page begins, if anything can follow.
 fn start_of(bucket: u64, list: &ListObjects<'_>) -> Option<Vec<u8>> {
     let start = start_at(bucket, &keys::prefix_of(bucket, list.prefix), list.after.as_ref());
     start.filter(|_| list.max > 0)
 }
 
-/// Where a list of the keys that begin with an encoded prefix continues, if anything can follow.
+/// Returns the position where a list of the keys that begin with an encoded prefix continues, if anything can follow.
 fn start_at(bucket: u64, prefix: &[u8], after: Option<&ListPosition>) -> Option<Vec<u8>> {
     let start = match after {
         None => Some(prefix.to_vec()),
@@ -191,8 +191,8 @@ fn slice_of_key<'t>(
 
 /// The start of a page that continues after a version.
 ///
-/// If the version was a null version or an imported one and has been removed, the page begins with the first version of the key: returning
-/// some versions twice is better than leaving some out.
+/// If the version was a null version or an imported one and has been removed, the page begins with the first version of the
+/// key: returning some versions twice is better than leaving some out.
 fn start_after_version(
     slices: &[Arc<Slice>],
     txns: &[ReadTxn<'_>],

@@ -30,8 +30,8 @@ pub(crate) struct ObjectWalk {
 }
 
 impl ObjectWalk {
-    /// Examines the next keys, until `examined_max` have been examined in all, and passes their objects to `visit`. Ends early if
-    /// that breaks. Returns whether keys follow.
+    /// Examines the next keys, until `examined_max` have been examined in all, and passes their objects to `visit`. Ends early
+    /// if that breaks. Returns whether keys follow.
     pub(crate) fn step(
         &mut self,
         slices: &[Arc<Slice>],

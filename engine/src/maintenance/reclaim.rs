@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Decides when and how much space a slice gives back. Owned by its maintainer.
 #[derive(Debug)]
 pub(crate) struct Reclaim {
-    /// How long space must have been free. `None` if nothing is given back, or the file system cannot punch holes.
+    /// The time for which space must have been free. `None` if nothing is given back, or the file system cannot punch holes.
     period: Option<Duration>,
     /// Begin of the current period.
     watched_since: Option<Instant>,

@@ -1,9 +1,9 @@
 //! Recovery of a slice after a failed flush or commit.
 //!
-//! A flush that succeeds after a failed one proves nothing about what was written before. The kernel reports a failed write-back
-//! once, to one file. A device may have dropped its cache, with writes to all files. So the failed flushes of the whole store are
-//! counted ([`cairn_lmdb::FlushFailures`]). What was written before the last one is relied on only if an earlier flush of it
-//! succeeded:
+//! A flush that succeeds after a failed one proves nothing about what was written before. The kernel reports a failed
+//! write-back once, to one file. A device may have dropped its cache, with writes to all files. So the failed flushes of the
+//! whole store are counted ([`cairn_lmdb::FlushFailures`]). What was written before the last one is relied on only if an
+//! earlier flush of it succeeded:
 //!
 //! * **Volumes.** Each payload has the number of failures before its first write. The committer refuses it if the number is
 //!   another one after the flush. So every byte of an accepted payload was written after the last failure, and is flushed before
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// Tries to recover a slice. Owned by its maintainer.
 #[derive(Debug)]
 pub(crate) struct Recovery {
-    /// When the device is tested next. `None` while nothing has failed.
+    /// The time of the next test of the device. `None` while nothing has failed.
     next: Option<Instant>,
     pause: Duration,
     /// Tests that were passed in a row.

@@ -158,7 +158,8 @@ impl Opener {
         }
     }
 
-    /// Opens the parts that a range touches. If they are many, opens all parts, which the executor's readers of the object share.
+    /// Opens the parts that a range touches. If they are many, opens all parts, which the executor's readers of the object
+    /// share.
     fn open_parts(
         &self,
         target: &OpenTarget<'_>,

@@ -19,7 +19,7 @@ use cairn_model::{VersionName, usize_of};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Why a payload is read. Decides about caching and damage reports.
+/// The purpose of a read of a payload. Decides about caching and damage reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReadMode {
     /// For a client. Uses and fills the cache; damage is counted and logged.
@@ -85,7 +85,7 @@ impl PinnedPayload {
         }
     }
 
-    /// Whether block `first + count` directly follows the blocks from `first` on the device.
+    /// Returns whether block `first + count` directly follows the blocks from `first` on the device.
     pub(crate) fn is_contiguous(&self, first: u64, count: u64) -> bool {
         let place = |block: u64| locate(&self.payload.extents, block * BLOCK_UNITS);
         match (place(first), place(first + count)) {
@@ -193,7 +193,7 @@ impl PinnedPayload {
         Ok(bytes)
     }
 
-    /// Whether the volume of a block is missing or ends before the block does.
+    /// Returns whether the volume of a block is missing or ends before the block does.
     pub(crate) async fn is_missing(&self, block: u64) -> bool {
         let Some((volume, offset)) = locate(&self.payload.extents, block * BLOCK_UNITS) else { return false };
         let Ok(file) = self.context.volume_file(&self.slice, volume).await else { return true };

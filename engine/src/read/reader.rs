@@ -24,7 +24,7 @@ pub struct OpenObject {
     pub(crate) source: Source,
 }
 
-/// Where the bytes of an object come from.
+/// The source of an object's bytes.
 pub(crate) enum Source {
     Payload(StoredPayload),
     /// Parts in order: at least those that the range touches.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What is read in one slice.
+/// The salvage of one slice.
 struct SliceSalvage<'s> {
     environment: &'s SalvagedEnvironment,
     objects: &'s SalvagedTable,

@@ -1,4 +1,4 @@
-//! What is known about a damaged store: its id, its slices, the names of its buckets.
+//! Facts about a damaged store: its id, its slices, the names of its buckets.
 
 use super::target::SalvageLoss;
 use crate::format::block::block_check;
@@ -10,14 +10,15 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the header of a volume has the id of its store (`device/volume.rs`).
+/// The offset of the store's id in the header of a volume (`device/volume.rs`).
 const STORE_ID_IN_VOLUME: usize = 12;
 /// The records of a bucket have at least 17 bytes; the first 8 are the id.
 const BUCKET_RECORD_BYTES_MIN: usize = 17;
 
-/// What is known about the store.
+/// The known facts about a store.
 pub(super) struct StoreFacts {
-    /// What may be its id: that of the superblock, then those of the volumes. Sealed payloads cannot be opened without it.
+    /// The ids that it may have: that of the superblock, then those of the volumes. Sealed payloads cannot be opened without
+    /// it.
     pub(super) ids_of_store: Vec<StoreId>,
     names: HashMap<u64, String>,
     /// Whether the catalog of buckets was read completely.

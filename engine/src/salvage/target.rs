@@ -1,4 +1,4 @@
-//! What a salvage finds, and who takes it.
+//! The trait that receives what a salvage finds.
 
 use crate::types::object::ObjectInfo;
 use std::io::{self, Write};
@@ -34,11 +34,11 @@ pub struct SalvageLoss {
     pub version: Option<String>,
     /// The first encoded key that may be lost, and the first after it that is not.
     pub range: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// What happened.
+    /// The cause of the loss.
     pub reason: String,
 }
 
-/// Why a content could not be written.
+/// The error of content that could not be written.
 #[derive(Debug)]
 pub enum ContentError {
     /// It is damaged or missing.
@@ -50,7 +50,7 @@ pub enum ContentError {
 /// Writes the content of a version.
 pub type WriteContent<'c> = dyn FnMut(&mut dyn Write) -> Result<(), ContentError> + 'c;
 
-/// Where salvaged versions go.
+/// A receiver of salvaged versions.
 pub trait SalvageTarget {
     /// Takes a version. `content` writes its content, block by block; after an error, what was written must not be used.
     ///

@@ -117,8 +117,8 @@ impl EventSearch<'_> {
         Ok(())
     }
 
-    /// Examines the next events before a tick, backwards. Returns the tick of the last one; `None` if no event of the object can
-    /// be before it.
+    /// Examines the next events before a tick, backwards. Returns the tick of the last one; `None` if no event of the object
+    /// can be before it.
     fn step(&mut self, end: Tick, examined: &mut u64) -> Result<Option<Tick>, EngineError> {
         let begun = Instant::now();
         let txn = self.slice.environment.read()?;

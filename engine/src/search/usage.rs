@@ -18,9 +18,9 @@ use std::time::Instant;
 const DELIMITER: &[u8] = b"/";
 
 impl Engine {
-    /// Counts the current objects below a prefix, with lower priority than all requests. Of the folders one level below it, those
-    /// with the most bytes are returned. The result ends early when the bounds are reached. The sum of all parts is that of one
-    /// count: a folder that continues in the next part is never left out.
+    /// Counts the current objects below a prefix, with lower priority than all requests. Of the folders one level below it,
+    /// those with the most bytes are returned. The result ends early when the bounds are reached. The sum of all parts is that
+    /// of one count: a folder that continues in the next part is never left out.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] when a record fails its check, and failures of the device.

@@ -44,7 +44,7 @@ impl BucketReader<'_> {
     /// Reads all that the bucket holds.
     ///
     /// # Errors
-    /// When something cannot be read, or lists and records disagree.
+    /// An error when something cannot be read, or lists and records disagree.
     pub(crate) async fn read_all(&self) -> Result<Contents, Violation> {
         let mut contents = Contents::new();
         for listed in self.versions()? {

@@ -50,8 +50,8 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Returns the lifecycle rules of each bucket. The first one matches the keys of the tasks. The second one matches all keys, but
-/// has tags that no version has.
+/// Returns the lifecycle rules of each bucket. The first one matches the keys of the tasks. The second one matches all keys,
+/// but has tags that no version has.
 fn rules() -> LifecycleRules {
     let rule = LifecycleRule {
         id: RuleId([7; 16]),
@@ -95,7 +95,7 @@ fn all_of(store: &Store) -> Option<Vec<Arc<Bucket>>> {
 /// Returns the buckets of a store that must have them.
 ///
 /// # Errors
-/// When one is missing.
+/// An error when one is missing.
 pub(crate) fn existing(store: &Store) -> Result<Vec<Arc<Bucket>>, Violation> {
     all_of(store).ok_or_else(|| Violation::new(ViolationKind::BucketMismatch, "a bucket is missing"))
 }

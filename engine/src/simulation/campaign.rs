@@ -45,7 +45,7 @@ const NEW_STORE_ONE_IN: u64 = 4;
 /// One in so many sessions runs on a disk with planned failures.
 const FAILING_DISK_ONE_IN: u64 = 5;
 
-/// What a campaign does.
+/// The options of a campaign.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
     /// An empty folder for the metadata of the stores, preferably in memory.
@@ -60,7 +60,7 @@ pub struct CampaignOptions {
     pub faults: Vec<Fault>,
 }
 
-/// What a campaign did, and the first violation.
+/// The report of a campaign: its counts, and the first violation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CampaignReport {
     /// Power cuts. The store of each was checked.
@@ -102,7 +102,7 @@ struct Session {
     faults: Vec<Fault>,
 }
 
-/// What a session did.
+/// The outcome of a session.
 #[derive(Default)]
 struct SessionOutcome {
     cut_points: Vec<CutPoint>,
@@ -137,7 +137,7 @@ fn store_options(session: &Session, folder: PathBuf) -> StoreOptions {
 /// Runs a campaign. Blocks.
 ///
 /// # Errors
-/// When the executor or the folder does not work. Violations are in the report instead.
+/// An error when the executor or the folder does not work. Violations are in the report instead.
 pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
     let mut report = CampaignReport::default();
     let mut random = Random::new(options.seed);
@@ -360,7 +360,7 @@ impl<'s> Driver<'s> {
     }
 }
 
-/// Whether a slice's maintainer would find something to do if it ran now.
+/// Returns whether a slice's maintainer would find something to do if it ran now.
 fn maintainer_has_work(slice: &Slice) -> bool {
     let requests = slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
     requests.woken || !requests.growth.is_empty()

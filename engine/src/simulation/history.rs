@@ -129,7 +129,7 @@ impl History {
     /// `is_null` tells whether that is a null version.
     ///
     /// # Errors
-    /// When the bucket's versioning does not allow that kind of version.
+    /// An error when the bucket's versioning does not allow that kind of version.
     pub(crate) fn acknowledge(
         &mut self,
         key: &BucketKey,
@@ -177,7 +177,7 @@ impl KeyHistory {
     }
 }
 
-/// Whether some of the changes, in some order, lead from one state to the other.
+/// Returns whether some of the changes, in some order, lead from one state to the other.
 fn reaches(from: &KeyState, changes: &[&InFlight], to: &KeyState) -> bool {
     from.with_sequences_of(to).is_some()
         || (0..changes.len()).any(|next| {

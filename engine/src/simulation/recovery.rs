@@ -1,8 +1,8 @@
 //! Recovery after a simulated power cut, checked against the history.
 //!
 //! The store is opened by the ordinary recovery. Every version is read byte for byte (`bucket_contents.rs`). The usage of the
-//! buckets, the storage events (`event_replay.rs`), the store's own inspection and the sum of its space must agree with what was
-//! read.
+//! buckets, the storage events (`event_replay.rs`), the store's own inspection and the sum of its space must agree with what
+//! was read.
 
 use crate::api::engine::Engine;
 use crate::fault::{DiskSnapshot, Kept, Simulation};
@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-/// What a power cut at one moment would leave of a store, and what must be found in it.
+/// The remains of a store after a power cut at one moment, and what must be found in them.
 pub(crate) struct CutPoint {
     pub(crate) disk: DiskSnapshot,
     /// The metadata of each slice, as of its last commit.
@@ -89,7 +89,7 @@ impl CutPoint {
     /// Opens the store as a cut left it and checks all of it. Returns what the store holds, or what is wrong with it.
     ///
     /// # Errors
-    /// When the campaign itself cannot continue, because the folder of the cut cannot be written or removed.
+    /// An error when the campaign itself cannot continue, because the folder of the cut cannot be written or removed.
     pub(crate) async fn check(
         &self,
         kept: Kept,

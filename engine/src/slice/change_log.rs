@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether a record was added or removed.
+/// The kind of a change: a record was added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     Added,
@@ -37,7 +37,7 @@ pub(crate) enum Change {
         key: Vec<u8>,
         /// Id of the bucket.
         bucket: u64,
-        /// What the record counts for.
+        /// The usage that the record counts for.
         counts: Usage,
         /// All extents that the record owns.
         extents: Vec<Extent>,

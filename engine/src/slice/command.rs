@@ -155,7 +155,7 @@ pub(crate) struct AbortFirstUpload {
     pub(crate) origin: Origin,
 }
 
-/// What a slice holds of a bucket.
+/// The content of a bucket in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketContents {
     Nothing,
@@ -180,7 +180,7 @@ pub(crate) struct IndexDue {
     pub(crate) entries_max: usize,
 }
 
-/// What is left to do for a due index.
+/// The progress of building or removing a due index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DueProgress {
     /// Further steps are needed.
@@ -209,14 +209,14 @@ pub(crate) struct DueVersion {
     pub(crate) key: ObjectKey,
 }
 
-/// What was done with candidates.
+/// The outcome of the examination of candidates.
 #[derive(Debug, Default)]
 pub(crate) struct ExpireOutcome {
     /// The first so many candidates were decided. The others are left for another command.
     pub(crate) decided: usize,
-    /// What each rule did.
+    /// The counts of each rule.
     pub(crate) counts: Vec<(RuleId, RuleCounts)>,
-    /// Why some candidates could not be removed: the last reason.
+    /// The last reason why some candidates could not be removed.
     pub(crate) failure: Option<EngineError>,
 }
 
@@ -236,7 +236,7 @@ pub struct PutObject {
     pub condition: WriteCondition,
     /// Lock of the new version. Without a retention it gets the bucket's default retention.
     pub lock: ObjectLock,
-    /// Who asked for it, and why.
+    /// The origin of the request.
     pub origin: Origin,
 }
 
@@ -264,13 +264,14 @@ pub struct CompleteUpload {
     pub key: ObjectKey,
     /// The upload.
     pub upload: UploadId,
-    /// Number and [`PartInfo::md5`](crate::PartInfo::md5) of each part of the object, in ascending order of numbers. Other parts are removed.
+    /// Number and [`PartInfo::md5`](crate::PartInfo::md5) of each part of the object, in ascending order of numbers. Other
+    /// parts are removed.
     pub parts: Vec<(u16, [u8; 16])>,
     /// Checksums of the object.
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
     /// Conditions on the current object.
     pub condition: WriteCondition,
-    /// Who asked for it, and why.
+    /// The origin of the request.
     pub origin: Origin,
 }
 
@@ -302,12 +303,12 @@ pub struct ImportVersion {
     pub bucket: Arc<Bucket>,
     /// The key.
     pub key: ObjectKey,
-    /// What makes it this version.
+    /// The identity of the version at its source.
     pub identity: ImportedIdentity,
     /// Its content.
     pub content: ImportedContent,
     /// Whether storage events are written for it.
     pub emits_events: bool,
-    /// Who asked for it, and why.
+    /// The origin of the request.
     pub origin: Origin,
 }

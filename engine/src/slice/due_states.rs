@@ -1,4 +1,4 @@
-//! The states of a slice's due indexes, by bucket, in memory. Only the committer changes it, after it has committed.
+//! The states of a slice's due indexes, by bucket, in memory. Only the committer changes them, after it has committed.
 
 use crate::error::EngineError;
 use crate::format::due_record::DueState;

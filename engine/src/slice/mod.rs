@@ -50,7 +50,7 @@ use std::sync::{Arc, PoisonError};
 const SEQUENCE_STEP: u64 = 256;
 const _: () = assert!(SEQUENCE_STEP > SLICES_MAX as u64, "each slice has sequences of its own");
 
-/// What requests and the committer share.
+/// The state that requests and the committer share.
 #[derive(Default)]
 pub(crate) struct Commits {
     pub(crate) queue: Queue,

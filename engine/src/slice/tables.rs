@@ -68,7 +68,7 @@ impl Tables {
     }
 }
 
-/// How the metadata environment of a slice is opened.
+/// The options that open the metadata environment of a slice.
 pub(crate) const METADATA_OPTIONS: EnvironmentOptions =
     EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
 

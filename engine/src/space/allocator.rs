@@ -285,7 +285,7 @@ impl Allocator {
     /// Returns whether every extent that was removed since the hold began is kept.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     pub(crate) fn check_hold(&self) -> Result<(), HoldLoss> {
         self.lock().held.check()
     }

@@ -1,13 +1,13 @@
 //! Extents that a hold keeps from being reused.
 //!
-//! A hold lets a tool copy the volumes while clients write (`store/hold.rs`). Until it ends, extents of removed payloads are kept
-//! here instead of becoming free. A hold never costs a client a write: when space is missing, it is given up.
+//! A hold lets a tool copy the volumes while clients write (`store/hold.rs`). Until it ends, extents of removed payloads are
+//! kept here instead of becoming free. A hold never costs a client a write: when space is missing, it is given up.
 
 use crate::format::extent::Extent;
 use crate::limits::HELD_EXTENTS_MAX;
 use std::fmt;
 
-/// Why a hold was given up.
+/// The reason why a hold was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HoldLoss {
     /// A client needed the space.
@@ -25,7 +25,7 @@ impl fmt::Display for HoldLoss {
     }
 }
 
-/// What a hold keeps in one slice.
+/// The extents that a hold keeps in one slice.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     state: HoldState,
@@ -151,8 +151,8 @@ mod tests {
         assert!(is_free(&allocator));
     }
 
-    /// A reader of a payload that was removed before the hold began ends during it. Its extents are kept, too: whether a snapshot
-    /// refers to them is not known here.
+    /// A reader of a payload that was removed before the hold began ends during it. Its extents are kept, too: whether a
+    /// snapshot refers to them is not known here.
     #[test]
     fn what_readers_release_during_a_hold_is_kept() {
         let (allocator, removed) = full();

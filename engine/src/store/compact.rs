@@ -12,7 +12,7 @@ use cairn_lmdb::{CompactOptions, Compaction, compact};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a store was not compacted. Environments that were compacted before the error stay compact.
+/// The error of a store that was not compacted. Environments that were compacted before the error stay compact.
 #[derive(Debug)]
 pub enum CompactError {
     /// The store cannot be used.

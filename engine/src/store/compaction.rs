@@ -2,8 +2,8 @@
 //!
 //! One compaction runs at a time, on a thread of its own. It replaces one environment after the other by a compact copy while
 //! requests are served (`lmdb/src/compact_open.rs`). After each step it rests for twice as long as the step took, so that
-//! processors and device are left to the requests. It ends when the disk falls below the reserve. Then it truncates volumes that
-//! hold nothing.
+//! processors and device are left to the requests. It ends when the disk falls below the reserve. Then it truncates volumes
+//! that hold nothing.
 
 use crate::device::disk_space::DiskSpace;
 use crate::error::EngineError;

@@ -8,9 +8,9 @@ use std::time::Duration;
 /// Progress and result of the last compaction since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactionStatus {
-    /// When it began. `None` if there was none.
+    /// The start of the compaction. `None` if there was none.
     pub started_at: Option<Timestamp>,
-    /// When it ended. `None` while it runs.
+    /// The end of the compaction. `None` while it runs.
     pub finished_at: Option<Timestamp>,
     /// Environments to compact.
     pub environments: u32,
@@ -30,7 +30,7 @@ pub struct CompactionStatus {
     pub volume_bytes_freed: u64,
     /// The longest time for which the writers of an environment had to wait for the replacement of its file.
     pub pause_max: Duration,
-    /// Why it ended early. Environments that were done before stay compact.
+    /// The reason why it ended early. Environments that were done before stay compact.
     pub error: Option<String>,
 }
 

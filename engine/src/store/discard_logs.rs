@@ -14,12 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is to be done with damaged commit logs.
+/// The treatment of damaged commit logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscardMode {
     /// They are only examined. No log and no data is changed.
     Examine,
-    /// What precedes the damage is kept, and the rest is given up.
+    /// Everything before the damage is kept, and the rest is given up.
     Discard,
 }
 
@@ -37,7 +37,7 @@ pub struct LostObject {
 pub struct DamagedSlice {
     /// The folder of the slice's metadata.
     pub folder: PathBuf,
-    /// What is wrong, what is kept and what is lost.
+    /// The damaged log: its damage, and what is kept and lost.
     pub log: DamagedLog,
     /// The objects that the whole records after the damage change, in order. The log's length bounds their number.
     pub lost_objects: Vec<LostObject>,
@@ -45,8 +45,8 @@ pub struct DamagedSlice {
 
 /// Examines the commit logs of the store in `data_dir`, and gives up the damaged ones. Returns these.
 ///
-/// No process may be using the store. The master key is not needed. If one log cannot be given up, none is changed after it; another
-/// call continues.
+/// No process may be using the store. The master key is not needed. If one log cannot be given up, none is changed after it;
+/// another call continues.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -80,8 +80,8 @@ pub fn discard_damaged_logs(data_dir: &Path, mode: DiscardMode) -> Result<Vec<Da
     Ok(slices.collect())
 }
 
-/// Returns the names of all buckets by their ids, as far as they can be read: this command must work on a damaged store. Opening
-/// the catalog writes its lock file, and tidies up after a crash as a start does.
+/// Returns the names of all buckets by their ids, as far as they can be read: this command must work on a damaged store.
+/// Opening the catalog writes its lock file, and tidies up after a crash as a start does.
 fn bucket_names(data_dir: &Path, store: &StoppedStore) -> BTreeMap<u64, BucketName> {
     let events = EventSource::new(&Arc::default(), false);
     let buckets = BucketCatalog::open(data_dir, store.id(), events).map(|(_, buckets)| buckets);

@@ -50,7 +50,7 @@ impl Clock for GuardedClock {
     }
 }
 
-/// What time it should be.
+/// The expected time, as the last trusted time and the uptime give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClockGuard {
     /// The latest time that was trusted.

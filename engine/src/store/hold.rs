@@ -12,8 +12,8 @@
 //! 3. The snapshots are copied, one after the other.
 //!
 //! The buckets cannot change while the snapshots of the catalog and of the slices are pinned, so a slice never has objects of a
-//! bucket that the catalog does not have. Webhooks come before the slices: an event may be delivered again, but is not lost. The
-//! audit trail comes last, so it names everything that the others contain.
+//! bucket that the catalog does not have. Webhooks come before the slices: an event may be delivered again, but is not lost.
+//! The audit trail comes last, so it names everything that the others contain.
 //!
 //! # End
 //! A client ends a hold. It ends by itself at its timeout, when its client has not renewed it for as long as it asked for, when
@@ -49,8 +49,8 @@ impl Store {
     /// metadata is complete.
     ///
     /// # Errors
-    /// [`EngineError::AlreadyRunning`] when the store is held already, [`EngineError::StorageFull`] when the copy does not fit above
-    /// the reserve, [`EngineError::ShuttingDown`], and failures of the device.
+    /// [`EngineError::AlreadyRunning`] when the store is held already, [`EngineError::StorageFull`] when the copy does not fit
+    /// above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
     ///
     /// # Panics
     /// If the timeout is longer than [`HOLD_TIME_MAX`].

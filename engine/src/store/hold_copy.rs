@@ -36,12 +36,12 @@ pub(crate) struct HoldFile {
     pub(crate) store_id: String,
     /// Format version of the store.
     pub(crate) format_version: u32,
-    /// When the copy was complete, RFC 3339.
+    /// The time when the copy was complete, RFC 3339.
     pub(crate) held_at: String,
     /// Inode of the store's `superblock.json`: a copied data folder usually has another one.
     pub(crate) superblock_inode: u64,
-    /// When that file was created, in milliseconds since 1970, if the file system knows it: a copy was created later. Programs
-    /// before 2026-11-27 did not write it.
+    /// The time when that file was created, in milliseconds since 1970, if the file system knows it: a copy was created later.
+    /// Programs before 2026-11-27 did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) superblock_created: Option<u64>,
     /// The copied files.

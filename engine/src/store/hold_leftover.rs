@@ -1,4 +1,4 @@
-//! What a start finds of a hold.
+//! Removes, at the start, what an interrupted hold left behind.
 //!
 //! | found | meaning | done |
 //! |---|---|---|

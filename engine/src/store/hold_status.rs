@@ -10,7 +10,7 @@ time_id! {
     HoldId
 }
 
-/// What a client asks for when it begins a hold.
+/// A client's request to begin a hold.
 #[derive(Clone, Debug)]
 pub struct HoldRequest {
     /// The hold ends by itself after this time.
@@ -21,14 +21,14 @@ pub struct HoldRequest {
     pub principal: String,
 }
 
-/// How long a hold lasts without its client.
+/// The lease of a hold: how long it lasts without its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lease {
     pub(super) duration: Duration,
     pub(super) renewed_at: Instant,
 }
 
-/// How far a hold is.
+/// The state of a hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HoldState {
     /// There was none since the store was opened.
@@ -67,21 +67,21 @@ impl HoldState {
 /// The last hold since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HoldStatus {
-    /// How far it is.
+    /// The state of the hold.
     pub state: HoldState,
     /// Empty if there was none.
     pub id: String,
-    /// Who began it.
+    /// The principal that began it.
     pub principal: String,
-    /// When it began.
+    /// The start of the hold.
     pub begun_at: Option<Timestamp>,
-    /// When the copy of the metadata was complete. The copy shows a moment between `begun_at` and this.
+    /// The time when the copy of the metadata was complete. The copy shows a moment between `begun_at` and this.
     pub held_at: Option<Timestamp>,
-    /// When it ends by itself.
+    /// The time when it ends by itself.
     pub expires_at: Option<Timestamp>,
-    /// When it ended.
+    /// The time when it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it ended by itself.
+    /// The reason why it ended by itself.
     pub reason: Option<String>,
     /// Bytes of metadata that are copied.
     pub copied_bytes: u64,

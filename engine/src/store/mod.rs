@@ -114,7 +114,7 @@ pub struct StoreUsage {
     pub available_bytes: u64,
 }
 
-/// How much the store can hold.
+/// The capacity of the store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreRoom {
     /// Size of the file system in bytes, as last measured.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// What the entity tags of new objects and parts are.
+/// The kind of the entity tags of new objects and parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EtagKind {
     /// The MD5 of the bytes, as on Amazon S3.
@@ -31,7 +31,7 @@ impl EtagKind {
     }
 }
 
-/// What makes changes of objects durable.
+/// The mechanism that makes changes of objects durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CommitMode {
     /// A commit log: one write and one flush for each batch.
@@ -76,9 +76,9 @@ pub struct StoreOptions {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
     pub encryption_at_rest: bool,
-    /// What the entity tags of new objects and parts are.
+    /// The kind of the entity tags of new objects and parts.
     pub etags: EtagKind,
-    /// What makes changes durable. A store can be opened with either after the other.
+    /// The mechanism that makes changes durable. A store can be opened with either after the other.
     pub commit: CommitMode,
     /// Whether changes write storage events.
     pub events: bool,
@@ -87,7 +87,8 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Returns options without a cache and a reserve. Space never counts as low. New payloads are not sealed, and space is never given back.
+    /// Returns options without a cache and a reserve. Space never counts as low. New payloads are not sealed, and space is
+    /// never given back.
     #[must_use]
     pub fn new(data_dir: PathBuf, master_key: Zeroizing<Vec<u8>>) -> Self {
         Self {

@@ -5,7 +5,7 @@ use crate::store::activity::Activities;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What one or several background readers remember between their reads. Clones share it.
+/// The pace of one or several background readers: what they remember between their reads. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     activities: Arc<Activities>,
@@ -32,7 +32,7 @@ impl Pace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether requests began recently, or at an unknown time since the last comparison.
+    /// Returns whether requests began recently, or at an unknown time since the last comparison.
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
         let total = self.activities.total();
         let mut state = self.lock();

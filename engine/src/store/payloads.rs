@@ -5,7 +5,7 @@ use crate::format::seal::WrappingKey;
 use crate::limits::BufferLimits;
 use crate::store::options::{EtagKind, StoreOptions};
 
-/// What all readers and writers of payloads share.
+/// The shared state of all readers and writers of payloads.
 pub(crate) struct Payloads {
     pub(crate) cache: BlockCache,
     pub(crate) buffers: BufferLimits,

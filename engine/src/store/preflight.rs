@@ -106,8 +106,8 @@ pub fn preflight_lock(data_dir: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Returns what is wrong with the commit logs of a store, with the folders of the damaged ones. Empty if there is no store. Reads
-/// each log whole, so no process may be using the store ([`preflight_lock`]).
+/// Returns what is wrong with the commit logs of a store, with the folders of the damaged ones. Empty if there is no store.
+/// Reads each log whole, so no process may be using the store ([`preflight_lock`]).
 ///
 /// # Errors
 /// As [`preflight_store`], and [`OpenError::Io`] or [`OpenError::Damaged`] if a log or its data file cannot be read.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// What an open store runs and holds until it is closed.
+/// The resources of an open store, held until it is closed.
 pub(crate) struct Runtime {
     /// Set when the store closes. Ends a compaction and a warm-up.
     is_closing: AtomicBool,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct ScrubStatus {
     record: Mutex<ScrubRecord>,
     pub(crate) running: AtomicBool,
-    /// What has been verified since the process started.
+    /// The progress of verification since the process started.
     pub(crate) total: Arc<VerifyProgress>,
 }
 
@@ -35,7 +35,7 @@ impl ScrubStatus {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// What has been verified since the process started.
+    /// Returns what has been verified since the process started.
     #[must_use]
     pub fn total(&self) -> &VerifyProgress {
         &self.total

@@ -32,8 +32,8 @@ impl Store {
     /// Raises the format version to the latest, durably. Blocks. One caller at a time.
     ///
     /// # Errors
-    /// [`EngineError::AlreadyRunning`] while the store is held for a backup, whose description names the superblock. Failures of the
-    /// device.
+    /// [`EngineError::AlreadyRunning`] while the store is held for a backup, whose description names the superblock.
+    /// Failures of the device.
     pub(crate) fn raise_format(&self) -> Result<(), EngineError> {
         // Held until the end, so that no hold begins.
         let hold = self.background.holds.lock();
@@ -50,8 +50,8 @@ impl Store {
 
 /// Tries to upgrade the store in `data_dir`, and with `apply` upgrades it. Returns the format version that it had.
 ///
-/// No process may be using the store. The master key is not needed. The trial looks at the superblock, at all files that the store
-/// is opened with, at the commit logs, and at the free space.
+/// No process may be using the store. The master key is not needed. The trial looks at the superblock, at all files that the
+/// store is opened with, at the commit logs, and at the free space.
 ///
 /// # Errors
 /// [`OpenError`]. The store is as it was.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Store {
-    /// Begins to read the metadata of all slices into the page cache, unless it has more than `bytes_max` bytes. Returns whether
-    /// it does. Closing the store ends it.
+    /// Begins to read the metadata of all slices into the page cache, unless it has more than `bytes_max` bytes. Returns
+    /// whether it does. Closing the store ends it.
     ///
     /// # Errors
     /// [`EngineError::Io`] when the thread cannot be started.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Whether a bucket keeps versions (AWS: "Using versioning in S3 buckets").
+/// The versioning state of a bucket (AWS: "Using versioning in S3 buckets").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Versioning {
     /// The bucket never kept versions.
@@ -46,7 +46,7 @@ pub struct BucketEncryption {
 /// Settings of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketSettings {
-    /// Whether the bucket keeps versions.
+    /// The versioning state.
     pub versioning: Versioning,
     /// Whether its versions can be locked. Fixed when the bucket is created.
     pub object_lock: bool,
@@ -62,7 +62,7 @@ pub struct BucketSettings {
     pub location: Option<Arc<str>>,
     /// The encryption that was set.
     pub encryption: Option<BucketEncryption>,
-    /// What anybody may read. `None` if nothing was set.
+    /// The public access to the bucket. `None` if nothing was set.
     pub public_access: Option<Arc<PublicAccess>>,
     /// Lifecycle rules. They are stored in a record of their own.
     pub lifecycle: Option<Arc<LifecycleRules>>,
@@ -109,7 +109,7 @@ pub struct Bucket {
     quota_total: QuotaTotal,
 }
 
-/// What a bucket holds. Exact as of the last commit of each slice.
+/// The usage of a bucket. Exact as of the last commit of each slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Number of current objects.
@@ -132,7 +132,7 @@ impl Usage {
     /// Number of counters.
     pub(crate) const COUNTERS: usize = 7;
 
-    /// What an unfinished upload counts for, besides its parts.
+    /// The usage of an unfinished upload, besides its parts.
     pub(crate) const ONE_UPLOAD: Self = Self { uploads: 1, ..Self::of_counters([0; Self::COUNTERS]) };
 
     /// Returns what a part of `size` bytes of an unfinished upload counts for.
@@ -180,7 +180,7 @@ impl Usage {
     }
 }
 
-/// What there is, for people: `3 versions (2 of them current), 1 delete marker and 1 unfinished upload`.
+/// The content, for people: `3 versions (2 of them current), 1 delete marker and 1 unfinished upload`.
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let many = |count: u64| if count == 1 { "" } else { "s" };
@@ -220,7 +220,7 @@ impl QuotaUsage {
     }
 }
 
-/// What counts against the quota.
+/// The total that counts against the quota.
 ///
 /// The total includes the current objects as of the last commits, and everything that changes in progress will add. What
 /// a change removes still counts until the removal is durable. So no order of commits on several slices exceeds a limit.
@@ -233,7 +233,7 @@ struct QuotaTotal {
     bytes: AtomicU64,
 }
 
-/// Whether a bucket accepts changes.
+/// The state of a bucket: whether it accepts changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketState {
     /// The bucket accepts changes.

@@ -81,7 +81,7 @@ impl fmt::Display for EventId {
     }
 }
 
-/// What an event is about (specification: "Event types").
+/// The type of an event (specification: "Event types").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum EventType {
     /// A bucket was created.
@@ -190,7 +190,7 @@ impl FromIterator<EventType> for EventTypes {
     }
 }
 
-/// Why a change was made, as far as its event depends on it.
+/// The cause of a change, as far as its event depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cause {
     /// A client asked for exactly this change.
@@ -202,14 +202,14 @@ pub enum Cause {
     Copy,
 }
 
-/// Who asked for a change, and why. Its event contains this.
+/// The origin of a change: who asked for it, and its cause. Its event contains this.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Origin {
     /// The account, token or rule that asked for it. Empty if it is unknown.
     pub principal: Arc<str>,
     /// Id of the request. Empty if no request asked for it.
     pub request_id: Arc<str>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
@@ -218,7 +218,7 @@ pub struct Origin {
 pub struct StorageEvent {
     /// Identity and position.
     pub id: EventId,
-    /// What happened.
+    /// The type of the event.
     pub kind: EventType,
     /// Name of the bucket.
     pub bucket: String,
@@ -260,9 +260,9 @@ impl StorageEvent {
 /// A query for events.
 #[derive(Clone, Debug)]
 pub struct EventQuery {
-    /// Where to begin, inclusive.
+    /// The start of the range, inclusive.
     pub from: Tick,
-    /// Where to end, exclusive.
+    /// The end of the range, exclusive.
     pub until: Tick,
     /// Only events of these types.
     pub types: EventTypes,

@@ -3,12 +3,12 @@
 use crate::types::object::ChecksumAlgorithm;
 use cairn_model::{Etag, ImportedId, Timestamp, VersionName};
 
-/// What makes an imported version the one that it was at its source.
+/// The identity of an imported version at its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportedIdentity {
     /// Its id; `None` for the null version of its key.
     pub id: Option<ImportedId>,
-    /// When it was written. Gives the version its place among the other imported versions of the key.
+    /// The time when it was written. Gives the version its place among the other imported versions of the key.
     pub last_modified: Timestamp,
     /// Its entity tag; `None` for the one that its content has here.
     pub etag: Option<Etag>,

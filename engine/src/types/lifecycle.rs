@@ -84,7 +84,7 @@ impl DayLength {
     }
 }
 
-/// What a version is among the versions of its key, as far as lifecycle rules care.
+/// The role of a version among the versions of its key, as far as lifecycle rules care.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum VersionRole {
     /// The current object.
@@ -116,7 +116,7 @@ impl VersionRole {
     }
 }
 
-/// How S3 clients see the prefix and the tags of a rule: in the form in which one of them wrote these.
+/// The form of a rule's prefix and tags that S3 clients see: the one in which a client wrote them.
 ///
 /// Terraform and others compare what they read with what they wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -180,7 +180,7 @@ pub struct LifecycleRule {
     pub abort_uploads_days: Option<u32>,
     /// Whether the rule acts.
     pub is_enabled: bool,
-    /// When the rule was created.
+    /// The time when the rule was created.
     pub created_at: Timestamp,
 }
 

@@ -3,7 +3,7 @@
 use crate::types::lifecycle::{RuleId, VersionRole};
 use cairn_model::{Timestamp, VersionName};
 
-/// What a rule has done since it was created.
+/// The counts of a rule since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCounts {
     /// Versions and uploads that were due, and examined.
@@ -84,15 +84,15 @@ impl RuleCounts {
 /// The state of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleStatus {
-    /// When the last run began that considered the rule.
+    /// The start of the last run that considered the rule.
     pub last_run_started_at: Option<Timestamp>,
-    /// When it ended.
+    /// The end of that run.
     pub last_run_finished_at: Option<Timestamp>,
-    /// When something is due next. `None` if nothing is, or if that is not known.
+    /// The time when something is due next. `None` if nothing is, or if that is not known.
     pub next_due_at: Option<Timestamp>,
-    /// What the rule has done.
+    /// The counts of the rule.
     pub counts: RuleCounts,
-    /// Why the last run did not do everything.
+    /// The reason why the last run did not do everything.
     pub last_error: Option<String>,
 }
 
@@ -101,21 +101,21 @@ pub struct RuleStatus {
 pub struct LifecycleStatus {
     /// Whether a worker runs.
     pub is_enabled: bool,
-    /// Why nothing is removed at the moment.
+    /// The reason why nothing is removed at the moment.
     pub paused: Option<String>,
-    /// When the last run began.
+    /// The start of the last run.
     pub last_run_started_at: Option<Timestamp>,
-    /// When it ended. `None` while it runs.
+    /// The end of the last run. `None` while it runs.
     pub last_run_finished_at: Option<Timestamp>,
-    /// When the next run begins.
+    /// The start of the next run.
     pub next_run_at: Option<Timestamp>,
     /// Due time of the oldest version that is due and still there.
     pub oldest_due_at: Option<Timestamp>,
-    /// Why the last run did not do everything.
+    /// The reason why the last run did not do everything.
     pub last_error: Option<String>,
     /// Parts of due indexes that are being built or removed: one for each bucket and slice.
     pub indexes_in_progress: u64,
-    /// What was removed since the store was opened.
+    /// The counts of removals since the store was opened.
     pub counts: RuleCounts,
 }
 
@@ -127,7 +127,7 @@ impl LifecycleStatus {
     }
 }
 
-/// What a rule would do to a version.
+/// The planned action of a rule on a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlannedAction {
     /// Hide the current object with a delete marker.
@@ -151,13 +151,13 @@ pub struct PlannedRemoval {
     pub size: u64,
     /// Since when it is due.
     pub due_at: Timestamp,
-    /// What would happen.
+    /// The planned action.
     pub action: PlannedAction,
     /// The role of the version.
     pub role: VersionRole,
 }
 
-/// What a rule would do now.
+/// A preview of a rule: what it would do now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifecyclePreview {
     /// Whether all versions and uploads were examined.
@@ -178,17 +178,17 @@ pub struct LifecyclePreview {
     pub multipart_uploads: u64,
     /// Bytes of their parts.
     pub multipart_bytes: u64,
-    /// When something is due next.
+    /// The time when something is due next.
     pub next_due_at: Option<Timestamp>,
     /// Some of the versions.
     pub sample: Vec<PlannedRemoval>,
 }
 
-/// What the lifecycle worker saves.
+/// The saved state of the lifecycle worker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SavedLifecycle {
     /// The clock was trusted at this time.
     pub(crate) trusted_time: Option<Timestamp>,
-    /// What rules have done, as totals. Rules that do not exist any more are left out.
+    /// The counts of rules, as totals. Rules that do not exist any more are left out.
     pub(crate) counts: Vec<(RuleId, RuleCounts)>,
 }

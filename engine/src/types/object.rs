@@ -72,7 +72,7 @@ impl ChecksumAlgorithm {
     }
 }
 
-/// What a checksum is of (AWS: "Checking object integrity", checksum types).
+/// The kind of a checksum (AWS: "Checking object integrity", checksum types).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChecksumKind {
     /// The object's bytes.
@@ -89,7 +89,7 @@ pub struct Attributes {
     pub headers: Vec<(String, Vec<u8>)>,
     /// Digests that the client declared and that matched the data.
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
-    /// What the digests cover.
+    /// The data that the digests cover.
     pub checksum_kind: ChecksumKind,
     /// The object's tags.
     pub tags: Tags,
@@ -113,7 +113,7 @@ pub struct ObjectInfo {
     pub size: u64,
     /// Entity tag.
     pub etag: Etag,
-    /// When this version was written.
+    /// The time when this version was written.
     pub last_modified: Timestamp,
     /// Identity of this version.
     pub version: VersionId,
@@ -277,7 +277,7 @@ pub struct PutOutcome {
     pub version: VersionId,
     /// Whether it is the key's `null` version, because the bucket's versioning is off or suspended.
     pub is_null: bool,
-    /// When the version was written.
+    /// The time when the version was written.
     pub last_modified: Timestamp,
     /// Whether it replaced a current object.
     pub replaced: bool,
@@ -308,7 +308,7 @@ pub struct DeleteOptions {
     /// Whether the named version is only deleted if an import has brought it. Otherwise it counts as missing: a client may have
     /// written another null version meanwhile.
     pub only_imported: bool,
-    /// Who asked for it.
+    /// The origin of the request.
     pub origin: Origin,
 }
 
@@ -330,7 +330,7 @@ pub struct ListObjects<'a> {
     pub prefix: &'a [u8],
     /// Keys with this delimiter after the prefix are grouped into a common prefix. Never empty.
     pub delimiter: Option<&'a [u8]>,
-    /// Where the page begins, exclusive.
+    /// The position after which the page begins.
     pub after: Option<ListPosition>,
     /// Maximum of objects and common prefixes together.
     pub max: usize,
@@ -352,7 +352,7 @@ pub struct ListPage {
     pub objects: Vec<ListedObject>,
     /// Common prefixes in order.
     pub common_prefixes: Vec<Vec<u8>>,
-    /// Where the next page begins. `None` for the last page.
+    /// The start of the next page. `None` for the last page.
     pub next: Option<ListPosition>,
 }
 
@@ -365,13 +365,13 @@ pub struct ListedObject {
     pub size: u64,
     /// Entity tag.
     pub etag: Etag,
-    /// When it was written.
+    /// The time when it was written.
     pub last_modified: Timestamp,
     /// Identity of the current version.
     pub version: VersionId,
     /// Algorithms of the declared checksums.
     pub checksum_algorithms: Vec<ChecksumAlgorithm>,
-    /// What the checksums cover.
+    /// The data that the checksums cover.
     pub checksum_kind: ChecksumKind,
 }
 
@@ -388,7 +388,7 @@ pub struct DeletedObject {
     pub marker: VersionName,
     /// The delete marker that deleted the object: the one directly above it.
     pub first_marker: VersionName,
-    /// When that one was written.
+    /// The time when that marker was written.
     pub deleted_at: Timestamp,
 }
 
@@ -399,7 +399,7 @@ pub struct DeletedPage {
     pub objects: Vec<DeletedObject>,
     /// Common prefixes in order.
     pub common_prefixes: Vec<Vec<u8>>,
-    /// Where the next page begins. `None` for the last page.
+    /// The start of the next page. `None` for the last page.
     pub next: Option<ListPosition>,
 }
 
@@ -421,7 +421,7 @@ pub struct ChangedPage {
     pub changed: Vec<ChangedObject>,
     /// Number of objects between them that are the same version.
     pub unchanged: u64,
-    /// Where the next page begins. `None` for the last page.
+    /// The start of the next page. `None` for the last page.
     pub next: Option<ListPosition>,
 }
 
@@ -432,7 +432,7 @@ pub struct ListVersions<'a> {
     pub prefix: &'a [u8],
     /// Keys with this delimiter after the prefix are grouped into a common prefix. Never empty.
     pub delimiter: Option<&'a [u8]>,
-    /// Where the page begins, exclusive.
+    /// The position after which the page begins.
     pub after: Option<VersionPosition>,
     /// Maximum of versions and common prefixes together.
     pub max: usize,
@@ -457,7 +457,7 @@ pub struct VersionsPage {
     pub versions: Vec<ListedVersion>,
     /// Common prefixes in order.
     pub common_prefixes: Vec<Vec<u8>>,
-    /// Where the next page begins. `None` for the last page.
+    /// The start of the next page. `None` for the last page.
     pub next: Option<VersionPosition>,
 }
 

@@ -60,7 +60,7 @@ pub struct ObjectLock {
     pub legal_hold: Option<bool>,
 }
 
-/// How long a bucket's default retention lasts.
+/// The period of a bucket's default retention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RetentionPeriod {
     /// Days.
@@ -85,7 +85,7 @@ pub struct DefaultRetention {
     pub period: RetentionPeriod,
 }
 
-/// What it is, for people: `GOVERNANCE for 30 days`.
+/// The retention, for people: `GOVERNANCE for 30 days`.
 impl fmt::Display for DefaultRetention {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, unit) = match self.period {

@@ -19,9 +19,9 @@ pub struct PublicRule {
     pub prefix: Box<str>,
     /// Whether anybody may also list the keys that begin so.
     pub list: bool,
-    /// When the rule was made.
+    /// The time when the rule was made.
     pub created_at: Timestamp,
-    /// Who made it, as audit records name them.
+    /// The principal that made it, as audit records name it.
     pub created_by: Box<str>,
 }
 
@@ -30,9 +30,9 @@ pub struct PublicRule {
 pub struct NewPublicRules {
     /// The prefixes that anybody may read, all different, each with whether it may be listed.
     pub prefixes: Vec<(Box<str>, bool)>,
-    /// When they are made.
+    /// The time when they are made.
     pub created_at: Timestamp,
-    /// Who makes them, as audit records name them.
+    /// The principal that makes them, as audit records name it.
     pub created_by: Arc<str>,
     /// The policy document that they are made of, if an S3 client put one.
     pub policy: Option<Box<str>>,

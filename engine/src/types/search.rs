@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What the keys of found objects are like.
+/// The filter for the keys of found objects.
 #[derive(Clone, Debug)]
 pub enum KeyFilter {
     /// They contain this text.
@@ -25,7 +25,7 @@ impl KeyFilter {
     }
 }
 
-/// How much one call may examine.
+/// The bounds of one call: how much it may examine.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchBounds {
     /// Most keys.
@@ -41,23 +41,23 @@ pub type AttributesFilter = Box<dyn Fn(&Attributes) -> bool>;
 pub struct FindObjects {
     /// Keys begin with this.
     pub prefix: Vec<u8>,
-    /// What keys are like.
+    /// The filter for keys.
     pub key: Option<KeyFilter>,
     /// Smallest size, in bytes.
     pub bytes_min: u64,
     /// Largest size, in bytes.
     pub bytes_max: u64,
-    /// When they were written.
+    /// The range of times when they were written.
     pub modified: Range<Timestamp>,
-    /// What headers and tags are like.
+    /// The filter for headers and tags.
     pub attributes: Option<AttributesFilter>,
     /// The moment whose objects are searched; `None` for the current ones.
     pub at: Option<Timestamp>,
-    /// Where the search begins, exclusive.
+    /// The position after which the search begins.
     pub after: Option<ListPosition>,
     /// Most objects of the result.
     pub max: usize,
-    /// How much is examined.
+    /// The bounds of the examination.
     pub bounds: SearchBounds,
 }
 
@@ -74,11 +74,11 @@ pub struct FoundObjects {
     pub objects: Vec<(String, ObjectInfo)>,
     /// Keys that were examined.
     pub examined: u64,
-    /// Where the search continues. `None` at its end.
+    /// The position at which the search continues. `None` at its end.
     pub next: Option<ListPosition>,
 }
 
-/// What the objects of a folder take up.
+/// The size of a folder: the number of its objects, and their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// The beginning of their keys, with the slash at its end.
@@ -94,11 +94,11 @@ pub struct Folder {
 pub struct CountFolders {
     /// Keys begin with this.
     pub prefix: Vec<u8>,
-    /// Where the count begins, exclusive.
+    /// The position after which the count begins.
     pub after: Option<ListPosition>,
     /// Most folders of the result, without those at its ends that may be parts.
     pub folders_max: usize,
-    /// How much is examined.
+    /// The bounds of the examination.
     pub bounds: SearchBounds,
 }
 
@@ -107,13 +107,13 @@ pub struct CountFolders {
 pub struct FolderUsage {
     /// The folders one level below the prefix, ordered by prefix. Its first and last one may be parts of folders.
     pub folders: Vec<Folder>,
-    /// How many folders are not there, because others have more bytes. All of them were counted whole.
+    /// The number of folders that are not there, because others have more bytes. All of them were counted whole.
     pub left_out: u64,
     /// Number of the objects that were counted, also those in no folder.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Where the count continues. `None` at its end.
+    /// The position at which the count continues. `None` at its end.
     pub next: Option<ListPosition>,
 }
 

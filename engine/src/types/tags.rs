@@ -9,7 +9,7 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tags(Vec<(String, String)>);
 
-/// Why tags are refused.
+/// The reason why tags are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidTags {
     /// There are more than so many.
@@ -27,7 +27,7 @@ pub enum InvalidTags {
     Duplicate(String),
 }
 
-/// Whether tags may have the character.
+/// Returns whether tags may have the character.
 fn is_allowed(character: char) -> bool {
     character.is_alphanumeric() || character == ' ' || "+-=._:/@".contains(character)
 }

@@ -9,7 +9,7 @@ use cairn_model::{Etag, Timestamp, UploadId};
 pub struct UploadChecksum {
     /// The algorithm of every part.
     pub algorithm: ChecksumAlgorithm,
-    /// What the checksum of the object covers.
+    /// The data that the checksum of the object covers.
     pub kind: ChecksumKind,
 }
 
@@ -29,7 +29,7 @@ pub struct NewUpload {
 pub struct UploadInfo {
     /// Its id.
     pub id: UploadId,
-    /// When it was created.
+    /// The time when it was created.
     pub initiated: Timestamp,
     /// The settings that it was begun with.
     pub upload: NewUpload,
@@ -46,7 +46,7 @@ pub struct PartInfo {
     pub md5: [u8; 16],
     /// Whether its entity tag is opaque.
     pub is_opaque: bool,
-    /// When it was uploaded.
+    /// The time when it was uploaded.
     pub last_modified: Timestamp,
     /// Its declared checksum, if it has one.
     pub checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
@@ -89,7 +89,7 @@ pub struct ListUploads<'a> {
     pub prefix: &'a [u8],
     /// Keys with this delimiter after the prefix are grouped into a common prefix. Never empty.
     pub delimiter: Option<&'a [u8]>,
-    /// Where the page begins, exclusive.
+    /// The position after which the page begins.
     pub after: Option<UploadPosition>,
     /// Maximum of uploads and common prefixes together.
     pub max: usize,
@@ -113,7 +113,7 @@ pub struct UploadsPage {
     pub uploads: Vec<ListedUpload>,
     /// Common prefixes in order.
     pub common_prefixes: Vec<Vec<u8>>,
-    /// Where the next page begins. `None` for the last page.
+    /// The start of the next page. `None` for the last page.
     pub next: Option<UploadPosition>,
 }
 
@@ -124,7 +124,7 @@ pub struct ListedUpload {
     pub key: String,
     /// Its id.
     pub id: UploadId,
-    /// When it was created.
+    /// The time when it was created.
     pub initiated: Timestamp,
     /// The checksum of its parts.
     pub checksum: Option<UploadChecksum>,

@@ -44,7 +44,7 @@ pub struct PayloadWriter {
     flush_failures: u64,
 }
 
-/// How the entity tag of a payload is made.
+/// The source of a payload's entity tag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TagSource {
     /// From the MD5 of the bytes.
@@ -70,7 +70,7 @@ impl TagSource {
     }
 }
 
-/// What computes a payload's MD5.
+/// The computation of a payload's MD5.
 enum Digest {
     /// A stream of its buffers.
     Stream(HashStream),
@@ -175,7 +175,7 @@ impl PayloadWriter {
         }
     }
 
-    /// Whether there is a buffer that holds some bytes and is not full.
+    /// Returns whether there is a buffer that holds some bytes and is not full.
     pub(crate) fn is_filling(&self) -> bool {
         matches!(&self.form, Form::Volume(writer) if writer.buffer.is_some())
     }

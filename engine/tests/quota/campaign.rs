@@ -39,7 +39,7 @@ const VOLUME_BYTES: u64 = cairn_engine::limits::INLINE_BYTES_MAX + 1;
 /// Entries of a page of a list.
 const PAGE: usize = 100;
 
-/// What a campaign does.
+/// The options of a campaign.
 #[derive(Clone, Debug)]
 pub(crate) struct CampaignOptions {
     /// An empty folder for the store.
@@ -58,7 +58,7 @@ pub(crate) struct CampaignOptions {
     pub(crate) tasks: u64,
 }
 
-/// What a campaign did, and the first violation.
+/// The report of a campaign: its counts, and the first violation.
 #[derive(Debug, Default)]
 pub(crate) struct CampaignReport {
     /// Changes that were requested.
@@ -83,7 +83,7 @@ pub(crate) struct CampaignReport {
     pub(crate) violation: Option<String>,
 }
 
-/// What all executors share.
+/// The state that all executors share.
 #[derive(Default)]
 struct Shared {
     /// Operations that have started, and the number at which the round ends.
@@ -136,7 +136,7 @@ impl Random {
 /// Runs a campaign.
 ///
 /// # Panics
-/// When a store cannot be opened, or an executor cannot be started.
+/// Panics when a store cannot be opened, or an executor cannot be started.
 pub(crate) fn run(options: &CampaignOptions) -> CampaignReport {
     let shared = Arc::new(Shared::default());
     let mut comparisons = 0;

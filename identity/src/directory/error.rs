@@ -4,7 +4,7 @@ use super::store::SCHEMA;
 use cairn_tables::StoreFailure;
 use std::fmt;
 
-/// Why a change was not made. A change that failed has no effect, on disk or in memory.
+/// The error of a change that was not made. A change that failed has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DirectoryError {
     /// The service account does not exist.
@@ -28,7 +28,7 @@ pub enum DirectoryError {
     Invalid(String),
     /// A limit is reached.
     TooMany {
-        /// What is limited, in the plural.
+        /// The limited things, in the plural.
         what: &'static str,
         /// The limit.
         max: usize,

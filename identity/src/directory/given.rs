@@ -20,7 +20,7 @@ const SECRET_KEY_CHARACTERS_MAX: usize = 128;
 pub struct GivenCredential {
     pub(super) access_key: String,
     pub(super) secret_key: Secret,
-    /// When it stops working, if ever.
+    /// The time when it stops working, if ever.
     pub(super) expires_at: Option<Timestamp>,
 }
 

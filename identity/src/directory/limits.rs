@@ -39,11 +39,12 @@ pub const TOKEN_SECONDS_MAX: u64 = 10 * 366 * 86_400;
 
 /// Changes that may wait for the directory's thread. Further ones are refused.
 pub(super) const CHANGES_WAITING_MAX: usize = 1024;
-/// How often last uses are written to disk and expired entries are deleted.
+/// The interval at which last uses are written to disk and expired entries are deleted.
 pub(super) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60);
 /// Most expired entries that one transaction of the maintenance deletes, and most last uses that one writes.
 pub(super) const MAINTENANCE_CHANGES_MAX: usize = 200;
-/// How long an expired entry is kept after it was first seen expired. A clock that jumped ahead is noticed in this time.
+/// The time for which an expired entry is kept after it was first seen expired. A clock that jumped ahead is noticed in this
+/// time.
 pub(super) const EXPIRED_KEPT_MILLIS: u64 = 86_400_000;
 /// Expired credentials of an account that are kept. Of more, the oldest are deleted at once. The limit equals that of
 /// credentials that have not expired, so that a clock jump deletes none.

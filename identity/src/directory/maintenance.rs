@@ -22,7 +22,7 @@ type CredentialKey = (AccountId, CredentialId);
 pub(super) struct Maintenance {
     /// The last uses on disk.
     written_uses: HashMap<CredentialKey, Timestamp>,
-    /// When expired entries were first seen expired.
+    /// The times when expired entries were first seen expired.
     expired_since: HashMap<Entry, Timestamp>,
 }
 
@@ -114,7 +114,7 @@ enum Entry {
 struct ExpiredGroup {
     /// Those that expired first come first.
     entries: Vec<Entry>,
-    /// How many of them are kept.
+    /// The number of them that are kept.
     kept_max: usize,
 }
 

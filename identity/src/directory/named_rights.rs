@@ -1,7 +1,7 @@
 //! Rights of policies that are named: those of people, who have no account.
 //!
-//! The policies are looked up at each request, so a change is in force for the next one. Compiled rights are kept for as long as
-//! their policies are the same.
+//! The policies are looked up at each request, so a change is in force for the next one. Compiled rights are kept for as long
+//! as their policies are the same.
 //!
 //! A name gives its policy only if exactly one policy has it. Otherwise there are no rights at all, because the policy that is
 //! missing may be one that denies something. The policies of an account cannot be deleted, so accounts do not need this.
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why policies that are named give no rights.
+/// The reason why named policies give no rights.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnusablePolicies {
     /// No policy has this name.

@@ -27,7 +27,7 @@ pub struct Account {
     pub description: String,
     /// Whether the account's credentials may be used.
     pub enabled: bool,
-    /// When the account was created.
+    /// The time when the account was created.
     pub created_at: Timestamp,
     /// The credentials, oldest first.
     pub credentials: Vec<CredentialInfo>,
@@ -79,11 +79,11 @@ pub struct CredentialInfo {
     pub access_key: Arc<str>,
     /// Whether the credential may be used.
     pub enabled: bool,
-    /// When the credential was created.
+    /// The time when the credential was created.
     pub created_at: Timestamp,
-    /// When a temporary credential expires.
+    /// The time when a temporary credential expires.
     pub expires_at: Option<Timestamp>,
-    /// When the credential last signed a request correctly, accurate to a second.
+    /// The time when the credential last signed a request correctly, accurate to a second.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -103,7 +103,7 @@ pub struct PolicyInfo {
     pub id: PolicyId,
     /// The policy.
     pub policy: Arc<Policy>,
-    /// When the policy was created.
+    /// The time when the policy was created.
     pub created_at: Timestamp,
     /// The accounts that the policy is attached to.
     pub attached_to: Vec<AccountId>,
@@ -125,11 +125,11 @@ pub struct ManagementToken {
     pub id: TokenId,
     /// The name, for people.
     pub name: Arc<str>,
-    /// What the token may be used for.
+    /// The role that the token gives.
     pub role: Role,
-    /// When the token was created.
+    /// The time when the token was created.
     pub created_at: Timestamp,
-    /// When the token expires, if ever.
+    /// The time when the token expires, if ever.
     pub expires_at: Option<Timestamp>,
 }
 

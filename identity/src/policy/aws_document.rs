@@ -1,7 +1,7 @@
 //! Translates AWS policy documents for operators who paste one.
 //!
-//! A translation never allows more than the document, except that the five actions are coarser: the notes say where. What
-//! would need more (a wildcard in the middle, most conditions, an action for settings alone) is listed instead. Nothing is created
+//! A translation never allows more than the document, except that the five actions are coarser: the notes say where. What would
+//! need more (a wildcard in the middle, most conditions, an action for settings alone) is listed instead. Nothing is created
 //! from a translation.
 //!
 //! Source: IAM User Guide, "JSON policy elements"; Service Authorization Reference, "Actions for Amazon S3".
@@ -74,7 +74,7 @@ pub fn explain_aws_document(json: &[u8]) -> Option<String> {
 #[derive(Default)]
 struct Translator {
     statements: Vec<StatementDraft>,
-    /// What cannot be translated, each with its place in the document.
+    /// The parts that cannot be translated, each with its place in the document.
     problems: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use cairn_model::IpNetwork;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Whether a statement allows or denies.
+/// The effect of a statement: it allows or denies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Allows, unless another statement denies.
@@ -111,7 +111,7 @@ pub struct Policy {
     pub statements: Vec<Statement>,
 }
 
-/// Why a policy document is invalid: a sentence with the path of the field, its value and the reason.
+/// The error of an invalid policy document: a sentence with the path of the field, its value and the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidPolicy(String);
 

@@ -1,8 +1,8 @@
 //! S3 access policies: documents and their evaluation.
 //!
-//! A [`Policy`] is a valid document. [`Rights`] are the policies of one account, compiled once, so that an evaluation costs
-//! the same however many policies there are. An [`Explanation`] names the statements behind a decision. Resources are compared byte by byte with decoded keys: nothing here decodes,
-//! normalises or folds case. The module is pure: no I/O, no clock.
+//! A [`Policy`] is a valid document. [`Rights`] are the policies of one account, compiled once, so that an evaluation costs the
+//! same however many policies there are. An [`Explanation`] names the statements behind a decision. Resources are compared byte
+//! by byte with decoded keys: nothing here decodes, normalises or folds case. The module is pure: no I/O, no clock.
 //!
 //! Source: specification, "Policy" and "Data plane". An explicit deny wins, no matching allow is an implicit deny, and only
 //! a trailing wildcard is allowed.

@@ -38,7 +38,7 @@ pub enum ResourcePattern {
     Buckets(Box<str>),
 }
 
-/// Why a resource pattern is invalid, worded so that it follows the quoted pattern in a sentence.
+/// The error of an invalid resource pattern, worded so that it follows the quoted pattern in a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidResource(pub(super) String);
 

@@ -51,7 +51,7 @@ impl Decision {
     }
 }
 
-/// How far a request is allowed.
+/// The permission of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Permission {
@@ -143,7 +143,7 @@ impl PrefixRightsBuilder {
     }
 }
 
-/// Whether some statements allow and deny an action.
+/// The outcome of statements for an action: whether some allow it, and whether some deny it.
 #[derive(Clone, Copy, Default)]
 struct Outcome {
     allowed: bool,
@@ -204,7 +204,7 @@ impl RuleSet {
     }
 }
 
-/// What makes a statement apply to some requests only. The default makes it apply to all.
+/// The restriction of a statement to some requests. The default makes it apply to all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Restriction {
     only_if_absent: bool,
@@ -228,7 +228,7 @@ pub fn source_list_count<'p>(policies: impl Iterator<Item = &'p Policy>) -> usiz
     restricted.map(|statement| Restriction::new(statement, false)).collect::<BTreeSet<_>>().len()
 }
 
-/// What an account may do. The default allows nothing.
+/// The rights of an account. The default allows nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rights {
     unrestricted: RuleSet,

@@ -7,7 +7,7 @@ use super::limits::{ALGORITHM, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW
 use crate::throttle::FailedCredential;
 use std::fmt;
 
-/// Why a request did not authenticate.
+/// The error of a request that did not authenticate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
     /// No `Authorization` header and no signature in the query.
@@ -56,7 +56,7 @@ pub enum AuthError {
     },
     /// A presigned URL with a date in the future.
     NotYetValid {
-        /// When the URL becomes valid, ISO 8601.
+        /// The time when the URL becomes valid, ISO 8601.
         valid_from: String,
         /// The server's time, ISO 8601.
         server_time: String,
@@ -65,7 +65,7 @@ pub enum AuthError {
     Expired {
         /// The lifetime in seconds, if the URL has one and not the time of its end.
         lifetime_seconds: Option<u64>,
-        /// When it ended, ISO 8601.
+        /// The end of the validity, ISO 8601.
         expired_at: String,
         /// The server's time, ISO 8601.
         server_time: String,
@@ -156,7 +156,7 @@ impl UnsupportedSigning {
     }
 }
 
-/// What is wrong with an `Authorization` header or with the parameters of a presigned URL.
+/// The error in an `Authorization` header or in the parameters of a presigned URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MalformedReason {
     /// The algorithm is unknown.

@@ -63,7 +63,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// What a signing key was derived from, without the secret.
+/// The inputs of a signing key's derivation, without the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyName<'a> {
     pub(super) access_key: &'a str,

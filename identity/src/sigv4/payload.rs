@@ -7,7 +7,7 @@ const UNSIGNED: &[u8] = b"UNSIGNED-PAYLOAD";
 const STREAMING_PREFIX: &[u8] = b"STREAMING-";
 const TRAILER_SUFFIX: &[u8] = b"-TRAILER";
 
-/// Which bodies a request may have.
+/// The bodies that a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AcceptedBodies {
     /// Bodies that are sent as they are.

@@ -101,7 +101,7 @@ pub(super) struct Presigned<'a> {
     signature: &'a [u8],
     date: Option<&'a [u8]>,
     content_sha256: Option<&'a [u8]>,
-    /// How long the URL is valid after its date. 0: it has expired, where that is accepted at all.
+    /// The lifetime of the URL after its date. 0: it has expired, where that is accepted at all.
     pub(super) lifetime_seconds: u64,
 }
 

@@ -68,7 +68,7 @@ pub(super) struct VerifiedUrl {
     pub(super) generation: Generation,
     /// The date of the signature, in seconds since the Unix epoch.
     pub(super) signed_at_seconds: u64,
-    /// How long the URL is valid after that date.
+    /// The lifetime of the URL after that date.
     pub(super) lifetime_seconds: u64,
 }
 

@@ -396,7 +396,7 @@ pub(super) fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestam
     }
 }
 
-/// Why a presigned URL is not valid at a time.
+/// The reason why a presigned URL is not valid at a time.
 enum LifetimeFault {
     NotYetValid,
     Expired,

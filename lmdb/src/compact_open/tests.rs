@@ -85,7 +85,8 @@ impl Drop for StopAtEnd<'_> {
 }
 
 /// A writer changes both tables all the time, also keys that were copied already. Two readers check that every snapshot shows
-/// one transaction as a whole and never an earlier one than before. After three compactions the environment has what was written.
+/// one transaction as a whole and never an earlier one than before. After three compactions the environment has what was
+/// written.
 #[test]
 fn nothing_is_lost_while_others_read_and_write() {
     let folder = tempfile::tempdir().expect("a folder");

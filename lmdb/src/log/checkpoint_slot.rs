@@ -1,8 +1,8 @@
 //! The checkpoint of an environment: a durable snapshot, and where the log goes on from it.
 //!
-//! It is stored in both meta pages of the data file, after LMDB's fields, which LMDB neither reads nor writes there. So it belongs
-//! to its data file, also when a compaction gives the name of the file to another one. Both copies are the same, except while
-//! one of them is written. A copy takes one sector, and the one with the greater number counts.
+//! It is stored in both meta pages of the data file, after LMDB's fields, which LMDB neither reads nor writes there. So it
+//! belongs to its data file, also when a compaction gives the name of the file to another one. Both copies are the same, except
+//! while one of them is written. A copy takes one sector, and the one with the greater number counts.
 //!
 //! ```text
 //! offset  size  content (integers little-endian), from byte 2048 of the page
@@ -27,7 +27,7 @@ use std::os::unix::fs::FileExt as _;
 
 const MAGIC: &[u8; 8] = b"CAIRNCKP";
 const VERSION: u32 = 1;
-/// Where a copy begins in its page. It does not share a sector with LMDB's fields.
+/// The offset of a copy in its page. It does not share a sector with LMDB's fields.
 pub(crate) const SLOT_AT: u64 = 2048;
 pub(crate) const SLOT_BYTES: usize = 512;
 const FIELDS_AT: usize = 56;
@@ -102,8 +102,8 @@ impl Checkpoint {
         write_slot(file, page, self.meta.page_bytes(), &self.encode())
     }
 
-    /// Gives the log up, durably. The file must be flushed, and its newest meta page must be that of this checkpoint: a power cut
-    /// may leave one copy with and one without the log.
+    /// Gives the log up, durably. The file must be flushed, and its newest meta page must be that of this checkpoint: a power
+    /// cut may leave one copy with and one without the log.
     pub(crate) fn give_up(&self, file: &File) -> io::Result<()> {
         for is_active in [true, false] {
             let number = self.number + u64::from(!is_active);

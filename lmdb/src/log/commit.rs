@@ -10,8 +10,8 @@ use crate::totals::Totals;
 use heed::RwTxn;
 use std::sync::Arc;
 
-/// Writes the changes to the log, durably. Only then lets LMDB commit, so that nobody reads what a power cut could take away. If
-/// they do not fit into the log, a checkpoint makes them durable, after LMDB's commit.
+/// Writes the changes to the log, durably. Only then lets LMDB commit, so that nobody reads what a power cut could take away.
+/// If they do not fit into the log, a checkpoint makes them durable, after LMDB's commit.
 pub(crate) fn commit_after_log(
     generation: &Arc<Generation>,
     txn: RwTxn<'_>,

@@ -40,7 +40,7 @@ impl LogOptions {
     }
 }
 
-/// What a commit log has done since it was opened.
+/// The counts of a commit log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStatus {
     /// Bytes of records since the last checkpoint. A start after a crash applies about as much.
@@ -79,13 +79,13 @@ struct State {
     file: LogFile,
     id: LogId,
     ring: Ring,
-    /// Where the next record goes if it fits.
+    /// The position of the next record, if it fits.
     next: Position,
     /// Totals of the environment after the last record.
     totals: Option<Totals>,
     /// Bytes that the data file used at the last checkpoint.
     used_at_checkpoint: u64,
-    /// When the oldest change that no checkpoint contains was appended.
+    /// The time when the oldest change that no checkpoint contains was appended.
     unsaved_since: Option<Instant>,
     /// Whether a record waits for room.
     wants_room: bool,
@@ -94,7 +94,7 @@ struct State {
     /// Whether the checkpointer must be woken.
     is_idle: bool,
     must_end: bool,
-    /// Why nothing can be appended any more.
+    /// The reason why nothing can be appended any more.
     failure: Option<String>,
     buffer: Vec<u8>,
 }
@@ -113,8 +113,8 @@ pub(crate) struct CommitLog {
     saved: Mutex<Saved>,
     counters: Counters,
     replayed_records: u64,
-    /// Those of the device, and how many there were when the log began. After a further one, the device may have lost pages of the
-    /// data file that no checkpoint contains.
+    /// Those of the device, and how many there were when the log began. After a further one, the device may have lost pages of
+    /// the data file that no checkpoint contains.
     flush_failures: FlushFailures,
     flush_failures_before: AtomicU64,
     pub(crate) faults: LogFaults,
@@ -131,7 +131,7 @@ pub(crate) struct Appended {
     before: (u64, Position, Option<Totals>),
 }
 
-/// What the checkpointer does next.
+/// The next step of the checkpointer.
 pub(crate) enum Step {
     WriteBack,
     Checkpoint,
@@ -147,8 +147,8 @@ fn failed(what: &str) -> Error {
 }
 
 impl CommitLog {
-    /// Makes the log of an environment whose changes are all in the checkpoint `saved`. There were `flush_failures_before` failed
-    /// flushes before the first of them was applied.
+    /// Makes the log of an environment whose changes are all in the checkpoint `saved`. There were `flush_failures_before`
+    /// failed flushes before the first of them was applied.
     pub(crate) fn new(
         folder: &Path,
         options: LogOptions,
@@ -331,12 +331,12 @@ impl CommitLog {
         made
     }
 
-    /// Makes a transaction without a record durable, by a checkpoint. LMDB has committed it while the log had this id, and nothing
-    /// was committed since.
+    /// Makes a transaction without a record durable, by a checkpoint. LMDB has committed it while the log had this id, and
+    /// nothing was committed since.
     ///
     /// # Errors
-    /// [`Error::Io`]: the next start does not know the transaction. Nothing can be appended any more, or the data file was rebuilt
-    /// without it.
+    /// [`Error::Io`]: the next start does not know the transaction. Nothing can be appended any more, or the data file was
+    /// rebuilt without it.
     pub(crate) fn save_without_record(
         &self,
         id: LogId,
@@ -544,8 +544,8 @@ impl CommitLog {
         Ok(checkpoint)
     }
 
-    /// Continues with a copy that has replaced the data file. The caller holds the copy's writer lock, so that nobody writes to it
-    /// before its snapshot is pinned.
+    /// Continues with a copy that has replaced the data file. The caller holds the copy's writer lock, so that nobody writes to
+    /// it before its snapshot is pinned.
     pub(crate) fn continue_with(&self, saved: &mut Saved, copy: &Arc<Generation>, checkpoint: &Checkpoint) {
         let pinned = copy.leave_flushes_to_log(checkpoint.next).and_then(|()| Pin::newest(copy));
         *saved = Saved { number: checkpoint.number, next: checkpoint.next, pin: None };
@@ -570,8 +570,8 @@ impl CommitLog {
         self.prepare(saved, copy, LogId::random().map_err(Error::Io)?, Position::FIRST)
     }
 
-    /// Begins a new log after a failure, with a rebuilt data file. There were `flush_failures` failed flushes before the first of
-    /// its pages was written.
+    /// Begins a new log after a failure, with a rebuilt data file. There were `flush_failures` failed flushes before the first
+    /// of its pages was written.
     pub(crate) fn restart_with(
         &self,
         saved: &mut Saved,

@@ -30,7 +30,7 @@ pub(crate) enum Moment {
     Committed,
     /// The data file is about to be flushed.
     FlushesData,
-    /// What the data file contained then is durable.
+    /// The content of the data file at that time is durable.
     FlushedData,
     /// A copy of the checkpoint was written, but not flushed.
     WroteCheckpoint,

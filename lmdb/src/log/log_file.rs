@@ -95,8 +95,8 @@ impl LogFile {
         Ok(length - length % BLOCK)
     }
 
-    /// Makes the file `bytes` bytes long, whole blocks, with zeros, durably. It stays as it is if it is longer. After a failure it has at
-    /// least its earlier length.
+    /// Makes the file `bytes` bytes long, whole blocks, with zeros, durably. It stays as it is if it is longer. After a failure
+    /// it has at least its earlier length.
     pub(crate) fn extend(&mut self, bytes: u64) -> io::Result<()> {
         assert!(bytes.is_multiple_of(BLOCK), "direct I/O");
         let mut end = self.length()?;
@@ -157,8 +157,8 @@ impl LogFile {
 
     /// Finds the record at a place. `None` if the log ends there.
     ///
-    /// A record is durable before the next one is written. So the first place without a whole record is the end, unless the file
-    /// was damaged. Then records follow that were written later.
+    /// A record is durable before the next one is written. So the first place without a whole record is the end, unless the
+    /// file was damaged. Then records follow that were written later.
     ///
     /// # Errors
     /// [`Error::DamagedLog`] if there are later records; [`Error::Io`].

@@ -49,11 +49,11 @@ const REMOVE: u8 = 2;
 pub(crate) struct LoggedChanges {
     /// Begins with room for the head.
     bytes: Vec<u8>,
-    /// Which tables are named, one bit for each number.
+    /// The tables that are named, one bit for each number.
     named: [u64; 4],
 }
 
-/// What one record changes.
+/// A change that one record makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoggedChange<'r> {
     /// Later changes call this table by its number.

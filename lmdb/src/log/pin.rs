@@ -1,7 +1,7 @@
 //! The pin of a checkpoint: a read transaction that keeps the pages of its snapshot.
 //!
-//! LMDB ties a read transaction to its thread, and a thread has at most one. The pins of two checkpoints overlap. So each pin has
-//! a thread of its own, which only waits.
+//! LMDB ties a read transaction to its thread, and a thread has at most one. The pins of two checkpoints overlap. So each pin
+//! has a thread of its own, which only waits.
 
 use crate::error::Error;
 use crate::generation::{Committed, Generation};
@@ -19,7 +19,7 @@ type Begin<S> = fn(&Generation) -> Result<(RoTxn<'_, WithTls>, S), Error>;
 /// Keeps the pages of a snapshot until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin<S = Committed> {
-    /// What is known of the snapshot. For a checkpoint: its roots, and the place in the log that follows it.
+    /// The facts about the snapshot. For a checkpoint: its roots, and the place in the log that follows it.
     pub(crate) snapshot: S,
     /// The thread ends when this is dropped.
     release: Option<Sender<()>>,

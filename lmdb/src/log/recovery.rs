@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What a data file says about its log.
+/// The state of the log according to a data file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Restored {
     /// The checkpoint, if the log counts.
@@ -38,7 +38,8 @@ pub(crate) struct Restored {
 /// cache may show what the device does not have.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
+/// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is
+/// shorter than the snapshot of the checkpoint.
 pub(crate) fn restore(folder: &Path, faults: &LogFaults) -> Result<Restored, Error> {
     let file = match File::options().read(true).write(true).open(folder.join(DATA_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Restored::default()),
@@ -126,7 +127,7 @@ pub(crate) fn restore_roots(file: &File, meta: &MetaFields) -> io::Result<()> {
     file.sync_data()
 }
 
-/// What was applied again.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replayed {
     /// The place after the last record.

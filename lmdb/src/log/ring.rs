@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(crate) struct Ring {
     /// Length of the file.
     pub(crate) capacity: u64,
-    /// Where the next record is placed if it fits.
+    /// The position of the next record, if it fits.
     head: u64,
     /// Sequence and offset of each record that is needed, in their order.
     needed: VecDeque<(u64, u64)>,

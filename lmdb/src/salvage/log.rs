@@ -18,11 +18,11 @@ const PIECE_BYTES: usize = 1 << 20;
 /// The values that the log gives to the keys of one table. `None` if a key was removed.
 pub(super) type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// What the log says beyond the data file.
+/// The changes of tables that the log has and the data file does not.
 #[derive(Default)]
 pub(super) struct LoggedTables {
     pub(super) tables: HashMap<String, Changes>,
-    /// What is wrong with the log.
+    /// The faults of the log.
     pub(super) faults: Vec<String>,
 }
 

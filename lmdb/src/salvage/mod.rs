@@ -1,8 +1,8 @@
 //! Reads what can be read of a damaged environment. Nothing is written, mapped or locked.
 //!
-//! LMDB is not asked: it takes a page for what its parent says, and would end the process with a signal. The trees are walked from
-//! the roots of the checkpoint, or of the newer meta page. Each page must have its own number, nodes without gaps, and keys
-//! between those of its parent; each record must have the right check. Where that fails, the keys in between are a
+//! LMDB is not asked: it takes a page for what its parent says, and would end the process with a signal. The trees are walked
+//! from the roots of the checkpoint, or of the newer meta page. Each page must have its own number, nodes without gaps, and
+//! keys between those of its parent; each record must have the right check. Where that fails, the keys in between are a
 //! [`LostRange`]. If a table has such ranges, all pages of the file that no tree uses are searched for records with keys in
 //! them: damaged pages, and earlier copies of pages, which LMDB leaves behind. The changes in the commit log count more than
 //! both.
@@ -30,7 +30,7 @@ use walk::Walk;
 
 /// The page sizes that LMDB may have chosen. The first is that of almost every host.
 const PAGE_BYTES: [u64; 5] = [4096, 8192, 16_384, 32_768, 65_536];
-/// Where the fields begin in a meta page.
+/// The offset of the fields in a meta page.
 const FIELDS_AT: u64 = 16;
 
 /// A damaged environment.
@@ -81,7 +81,7 @@ impl Salvaged<'_> {
 pub struct SalvagedTable {
     name: String,
     root: Option<u64>,
-    /// What a search has found.
+    /// The records that a search has found.
     searched: BTreeMap<Vec<u8>, ValuePlace>,
     /// Ranges whose records may be lost, except for those that were found.
     pub lost: LostRanges,
@@ -154,8 +154,8 @@ impl SalvagedEnvironment {
         }
     }
 
-    /// Compares all records with the totals. A wrong page number may lead to an earlier copy of a page, which is whole, and only
-    /// the totals show it. If records are missing anyway, they show nothing.
+    /// Compares all records with the totals. A wrong page number may lead to an earlier copy of a page, which is whole, and
+    /// only the totals show it. If records are missing anyway, they show nothing.
     fn compare_totals(&mut self) {
         let Some(file) = &self.file else { return };
         let (mut totals, mut stored, mut lost) = (Totals::default(), None, LostRanges::default());
@@ -343,7 +343,7 @@ fn give_stored(
     }
 }
 
-/// Where the trees begin.
+/// The roots of the trees.
 #[derive(Default)]
 struct Roots {
     page_bytes: usize,

@@ -23,9 +23,9 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 pub struct IdleReport {
     /// Connections that were opened (with `--touch`: on which a response was received).
     pub opened: usize,
-    /// How many of them the server had not closed at the end.
+    /// The number of them that the server had not closed at the end.
     pub still_open: usize,
-    /// How long they were held.
+    /// The time for which they were held.
     pub held_seconds: f64,
     /// Resident memory of the server before the first connection was opened.
     pub server_before_kib: Option<u64>,

@@ -27,7 +27,7 @@ pub(crate) struct Body<'a> {
     pub(crate) length: u64,
 }
 
-/// How a response body is consumed.
+/// The use of a response body.
 #[derive(Debug)]
 pub(crate) enum Sink<'a> {
     /// Read and discarded.
@@ -73,8 +73,8 @@ impl Connection {
     }
 
     /// Sets the socket's send buffer. It must hold a whole small upload, so that sending does not wait for the server, but not
-    /// so much that its content has left the CPU cache when the server reads it, as with the several MiB of the kernel's default.
-    /// (The kernel doubles the requested size, and limits it to `net.core.wmem_max`.)
+    /// so much that its content has left the CPU cache when the server reads it, as with the several MiB of the kernel's
+    /// default. (The kernel doubles the requested size, and limits it to `net.core.wmem_max`.)
     pub(crate) fn set_send_buffer(&self, size: ByteCount) -> Result<(), Failure> {
         if size == ByteCount(0) {
             return Ok(());

@@ -11,7 +11,7 @@ use crate::http::signature::{
 };
 use crate::objects::key_space::KeySpace;
 
-/// How requests are authenticated.
+/// The authentication of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auth {
     /// `Authorization` header, computed for each request.
@@ -56,14 +56,14 @@ impl std::fmt::Debug for Secret {
 /// Validity of a presigned URL: longer than any run. AWS's maximum is a week.
 const PRESIGNED_SECONDS: u32 = 86_400;
 
-/// Where requests go, and how they are signed.
+/// The target of requests: host and bucket, with the credentials that sign them.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The `Host` header: host and port as in the endpoint.
     pub host: String,
     /// Name of the bucket.
     pub bucket: String,
-    /// How requests are authenticated.
+    /// The authentication of requests.
     pub auth: Auth,
     /// Access key, secret key.
     pub credentials: (String, Secret),
@@ -234,7 +234,7 @@ impl Urls {
     /// Reads URLs, one a line. Scheme and host are ignored: requests go to the endpoint.
     ///
     /// # Errors
-    /// What is wrong with a line, or that there is none.
+    /// The problem with a line, or that there is none.
     pub fn parse(text: &str, origin: Option<String>) -> Result<Self, String> {
         let mut paths = Vec::new();
         for line in text.lines().filter(|line| !line.is_empty()) {

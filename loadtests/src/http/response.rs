@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// Maximum length of a head.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// How the body ends.
+/// The framing of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
     /// After this many bytes.
@@ -24,7 +24,7 @@ pub enum Framing {
 pub struct Head {
     /// Status code.
     pub status: u16,
-    /// How the body ends.
+    /// The framing of the body.
     pub framing: Framing,
     /// Whether the server closes the connection after this response.
     pub close: bool,

@@ -22,7 +22,7 @@ const EXAMPLES_MAX: usize = 5;
 /// The measured window of a run: its start, and its end if it has a time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// When the run began, before its warm-up.
+    /// The start of the run, before its warm-up.
     pub(crate) begun: Instant,
     pub(crate) from: Instant,
     pub(crate) until: Option<Instant>,

@@ -1,8 +1,8 @@
 //! Formats medians and ratios of a campaign as a Markdown table.
 //!
-//! The results are in one folder, in files named `WORK@SERVER@ROUND.json`. For every work and server, the table shows the median
-//! round by requests per second, and the lowest and the highest round. The last column is the subject's median divided by that
-//! server's.
+//! The results are in one folder, in files named `WORK@SERVER@ROUND.json`. For every work and server, the table shows the
+//! median round by requests per second, and the lowest and the highest round. The last column is the subject's median divided
+//! by that server's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

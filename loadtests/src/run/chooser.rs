@@ -1,15 +1,15 @@
 //! Chooses the next operation of a connection.
 //!
-//! In a mixed run, each connection owns the keys whose number is its own modulo the number of connections. Only it changes them,
-//! so it knows what a GET must return: a lost acknowledged upload, or a deleted object that still exists, is a verification
-//! failure and not a race.
+//! In a mixed run, each connection owns the keys whose number is its own modulo the number of connections. Only it changes
+//! them, so it knows what a GET must return: a lost acknowledged upload, or a deleted object that still exists, is a
+//! verification failure and not a race.
 
 use crate::plan::Plan;
 use crate::random::{Random, mix};
 use crate::units::index;
 use crate::workload::{Operation, Order, Ratio, Workload};
 
-/// Whether a key exists, as far as its connection knows.
+/// The presence of a key, as far as its connection knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Presence {
     Unknown,
@@ -25,7 +25,7 @@ pub(crate) struct Step {
     pub(crate) number: u64,
     /// First and last byte of a range.
     pub(crate) range: Option<(u64, u64)>,
-    /// Whether the key is expected to exist.
+    /// The expected presence of the key.
     pub(crate) presence: Presence,
 }
 

@@ -27,19 +27,19 @@ pub(crate) struct ConnectionLoop<'a> {
     opened: bool,
     chooser: Chooser,
     waiting: Option<Waiting>,
-    /// When the next request is due, in an open loop.
+    /// The time when the next request is due, in an open loop.
     due: Option<Instant>,
 }
 
 /// A request that was sent.
 struct Waiting {
     step: Step,
-    /// Where its latency begins.
+    /// The start of its latency.
     started: Instant,
     sent: Instant,
 }
 
-/// How [`ConnectionLoop::begin`] ended.
+/// The result of [`ConnectionLoop::begin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begun {
     /// A request was sent.

@@ -29,7 +29,7 @@ use worker::work;
 
 /// A worker's buffers are on the heap, so it needs little stack.
 const STACK_BYTES: usize = 128 * 1024;
-/// How often the progress is shown and a watched process sampled.
+/// The interval at which the progress is shown and a watched process sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Carries out a plan.

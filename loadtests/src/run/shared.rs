@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) tickets: AtomicU64,
     /// The number of requests of the whole run, for `--requests`.
     pub(crate) requests: AtomicU64,
-    /// When requests are due, in an open loop.
+    /// The times when requests are due, in an open loop.
     pub(crate) arrivals: Option<Arrivals>,
     pub(crate) live: Vec<Live>,
     /// Waited on twice: when all connections are open, and when the window is set.

@@ -22,10 +22,10 @@ use super::shared::Shared;
 use crate::failure::Failure;
 use crate::measure::statistics::{Statistics, Window};
 
-/// How often a shared thread checks for timeouts.
+/// The interval at which a shared thread checks for timeouts.
 const TIMEOUT_CHECK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// How much later than asked the kernel may wake a thread of an open loop.
+/// The delay with which the kernel may wake a thread of an open loop.
 const TIMER_SLACK_NANOSECONDS: NonZeroU64 = NonZeroU64::new(1_000).expect("not zero");
 
 /// Runs the connections of one thread to the end of the run.
@@ -107,7 +107,7 @@ impl MultiplexedConnections<'_, '_> {
         Ok(())
     }
 
-    /// How long to wait for responses: until a request is due, or a check for timeouts.
+    /// Returns how long to wait for responses: until a request is due, or a check for timeouts.
     fn wait_limit(&self) -> Timespec {
         let Some((due, _)) = self.idle.front() else { return TIMEOUT_CHECK };
         let left = due.saturating_duration_since(Instant::now()).min(Duration::from_secs(1));

@@ -11,7 +11,7 @@ use crate::service::interface::Service;
 use crate::transport::timeouts::{TransferTimeout, WaitKind};
 use crate::transport::wire::Wire;
 
-/// How a connection is closed.
+/// The way in which a connection is closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Close {
     /// After lingering, so that the client can read the response.

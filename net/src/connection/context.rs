@@ -26,7 +26,7 @@ const HEAD_BUFFERS_MAX: usize = 16;
 /// alike (2^64 divided by the golden ratio).
 const REQUEST_ID_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What the connections of one port share on one executor.
+/// The shared state of one port's connections on one executor.
 pub(crate) struct PortContext<S> {
     pub(crate) service: Rc<S>,
     pub(crate) limits: Limits,
@@ -46,7 +46,7 @@ pub(crate) struct PortContext<S> {
     /// The turns of those on this executor.
     pub(crate) unsigned_turns: UnsignedTurns,
     cached_now: Cell<Instant>,
-    /// When the timeouts were checked last.
+    /// The time of the last check of timeouts.
     checked_at: Cell<Instant>,
     date: Cell<HttpDate>,
     date_seconds: Cell<u64>,
@@ -93,8 +93,8 @@ impl<S> PortContext<S> {
 
     /// Updates the coarse clock and the date, and ends the waits whose deadline has passed.
     ///
-    /// After a pause of the executor, for example of its virtual machine, clients get the time again that passed meanwhile: what
-    /// they have sent was not read, and the coarse clock of new waits was late.
+    /// After a pause of the executor, for example of its virtual machine, clients get the time again that passed meanwhile:
+    /// what they have sent was not read, and the coarse clock of new waits was late.
     pub(crate) fn check_timeouts(&self) {
         let now = self.read_clock();
         let since_check = now.saturating_duration_since(self.checked_at.replace(now));

@@ -21,7 +21,7 @@ use crate::transport::timeouts::WaitEnd;
 use crate::transport::tls::Tls;
 use crate::transport::wire::Wire;
 
-/// What happens to the connection after an exchange.
+/// The state of the connection after an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AfterExchange {
     /// The next request may come.

@@ -12,7 +12,7 @@ use crate::service::interface::{Rejection, Service};
 use crate::transport::timeouts::WaitKind;
 use crate::transport::wire::{Wire, WireError};
 
-/// Why there is no further request.
+/// The reason why there is no further request.
 pub(crate) enum HeadFailure {
     /// The client disconnected or was idle for too long, or the process stops. The connection is closed without a
     /// response.

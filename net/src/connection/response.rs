@@ -16,7 +16,7 @@ use crate::service::interface::{BodySource, ExchangeOutcome, ResponseBody};
 use crate::transport::timeouts::TransferTimeout;
 use crate::transport::wire::{Wire, WireError};
 
-/// What was sent.
+/// The result of sending a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     /// Body bytes that the socket took.
@@ -24,7 +24,7 @@ pub(crate) struct Sent {
     pub(crate) outcome: ExchangeOutcome,
 }
 
-/// How a response is framed, beyond what the service decided.
+/// The framing of a response: what the service did not decide.
 pub(crate) struct ResponseFraming<'a> {
     /// The request's method; HEAD or GET for an invalid request.
     pub(crate) method: &'a Method,
@@ -127,7 +127,7 @@ async fn stream_body(
     outcome_of(wire.write(unsent_head, &[], timeout, written).await)
 }
 
-/// What marks the end of a body of unknown length.
+/// The delimiter of a body of unknown length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delimiter {
     /// The last chunk (RFC 9112 section 7.1).

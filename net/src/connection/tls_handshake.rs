@@ -23,7 +23,7 @@ use crate::transport::wire::{Wire, WireError};
 /// The first byte of every TLS connection: the type of a handshake record (RFC 8446 section 5.1).
 const HANDSHAKE_RECORD: u8 = 22;
 
-/// How a connection starts.
+/// The result of starting a connection with TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TlsStart {
     /// With a session; requests may come.
@@ -36,7 +36,7 @@ pub(crate) enum TlsStart {
     Failed,
 }
 
-/// Why there is no session.
+/// The error of a handshake without a session.
 enum HandshakeError {
     PlainHttp,
     /// The client disconnected, the process stops, too many hellos wait, or a handshake thread panicked.

@@ -125,7 +125,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a client forges is to the left of what the proxy appends, or in the field that is not read.
+        /// Forged addresses are to the left of what the proxy appends, or in the field that is not read.
         #[test]
         fn forged_addresses_are_never_used(
             forged in prop::collection::vec("[ -~]{0,60}", 0..4), lines in any::<bool>(), chain in 0..3_usize,

@@ -1,11 +1,12 @@
 //! The open requests of a port that nobody has signed.
 //!
-//! They are limited, so that most connections are left for others. Whoever sends them, such as a visitor of a link, needs no account, and may receive the response slowly. When as many as may are open, a new one takes the
-//! place of another: of the client with the most of them, the one whose response is received most slowly. So a flood replaces
-//! its own. Signed requests do not come here.
+//! They are limited, so that most connections are left for others. Whoever sends them, such as a visitor of a link, needs no
+//! account, and may receive the response slowly. When as many as may are open, a new one takes the place of another: of the
+//! client with the most of them, the one whose response is received most slowly. So a flood replaces its own. Signed requests
+//! do not come here.
 //!
-//! The table is shared by all executors. Its lock is taken when an unsigned request begins and ends. The search for the next ones
-//! to end looks at all of them, once per [`UNSIGNED_CANDIDATES_MAX`] that are ended.
+//! The table is shared by all executors. Its lock is taken when an unsigned request begins and ends. The search for the next
+//! ones to end looks at all of them, once per [`UNSIGNED_CANDIDATES_MAX`] that are ended.
 //!
 //! Invariant: a request that was told to end is no longer counted. It ends as soon as its task runs.
 
@@ -27,7 +28,7 @@ pub(crate) struct UnsignedRequests(Arc<Mutex<Table>>);
 #[derive(Default, Debug)]
 struct Table {
     requests: HashMap<u64, Entry>,
-    /// How many of them each client has; never 0.
+    /// The number of them that each client has; never 0.
     of_clients: HashMap<IpAddr, usize>,
     next_id: u64,
     /// The next ones to end, as of the last search.
@@ -49,7 +50,7 @@ struct Entry {
 pub(crate) struct UnsignedRequest {
     requests: UnsignedRequests,
     id: u64,
-    /// Where the bytes of the response are counted that the socket took.
+    /// The counter of the response's bytes that the socket took.
     pub(crate) sent: Arc<AtomicU64>,
     /// Ready when the request must end, to make room for another one.
     pub(crate) end: oneshot::Receiver<()>,

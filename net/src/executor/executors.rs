@@ -173,7 +173,7 @@ fn begin_all(
     Ok(())
 }
 
-/// Which of the threads of an executor is the executor: the first that asks.
+/// The claim to be the executor, among the threads of an executor: the first that asks gets it.
 #[derive(Clone, Default)]
 struct Claim(Arc<AtomicBool>);
 

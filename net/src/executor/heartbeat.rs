@@ -35,7 +35,7 @@ pub(super) struct Heartbeats(Sender<Arc<FirstTask>>);
 struct FirstTask {
     /// `None` before it has run, and after it has ended.
     waker: Mutex<Option<Waker>>,
-    /// How many wake-ups there were since it last ran.
+    /// The number of wake-ups since it last ran.
     unanswered: AtomicU32,
 }
 
@@ -63,7 +63,7 @@ impl FirstTask {
         self.unanswered.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the task has not run since it was woken.
+    /// Returns whether the task has not run since it was woken.
     fn is_late(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed) > 0
     }
@@ -84,7 +84,7 @@ impl Heartbeats {
     /// Starts the thread. It ends when all clones of this are gone and all executors have ended.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// An error when no thread can be started.
     pub(super) fn start() -> io::Result<Self> {
         let (sender, added) = channel();
         thread::Builder::new().name("heartbeat".to_owned()).spawn(move || beat_all(&added))?;

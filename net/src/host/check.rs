@@ -20,7 +20,7 @@ const USERS: &str = "/proc/self/uid_map";
 /// Bytes of the kernel's `struct io_uring_params`, which has never grown.
 const IO_URING_PARAMS_BYTES: usize = 120;
 
-/// What to do about a seccomp filter, for each kind of container and service manager. The profile is
+/// The remedy for a seccomp filter, for each kind of container and service manager. The profile is
 /// `packaging/container/seccomp.json`.
 const FILTERED: &str = "a seccomp filter denies io_uring to this process, as the default profile of container engines does. \
 Run the container with Cairn's profile, which is Docker's default profile plus the three system calls of io_uring:
@@ -32,7 +32,7 @@ Run the container with Cairn's profile, which is Docker's default profile plus t
   Kubernetes:     seccompProfile: {type: Localhost, localhostProfile: cairn.json}, the file in /var/lib/kubelet/seccomp/
   systemd:        SystemCallFilter=io_uring_setup io_uring_enter io_uring_register";
 
-/// Why the executors cannot start. `Display` names the cause and the remedy.
+/// The error of executors that cannot start. `Display` names the cause and the remedy.
 #[derive(Debug)]
 pub enum StartError {
     /// The kernel is older than 5.15.
@@ -65,7 +65,7 @@ pub enum StartError {
         limit: u64,
         /// The executors that were requested.
         executors: usize,
-        /// How many of them the limit allows.
+        /// The number of them that the limit allows.
         possible: usize,
     },
     /// 0 executors were requested.

@@ -1,6 +1,6 @@
 //! The synchronisation of the host's clock. Requests signed more than fifteen minutes off are refused.
 
-/// What the kernel reports about its clock.
+/// The state of the clock's synchronisation, as the kernel reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Synchronisation {
     /// A time service disciplines it.

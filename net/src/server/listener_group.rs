@@ -44,7 +44,7 @@ pub(crate) struct ListenerGroup<T> {
     created: Instant,
 }
 
-/// What an executor gets from another one.
+/// An item that an executor gets from another one.
 #[derive(Debug)]
 pub(crate) enum HandedOver<T> {
     /// A connection to serve.

@@ -32,7 +32,7 @@ pub struct PortSnapshot {
     pub timeouts: [u64; TimeoutPhase::ALL.len()],
     /// Starts of TLS connections by outcome, in the order of [`HandshakeOutcome::ALL`]; all 0 without TLS.
     pub handshakes: [u64; HandshakeOutcome::ALL.len()],
-    /// How many nanoseconds later than due the executors ran a task that is due four times a second.
+    /// The delay in nanoseconds with which the executors ran a task that is due four times a second.
     pub delay: HistogramSnapshot,
 }
 

@@ -23,7 +23,7 @@ use crate::transport::socket::Socket;
 use crate::transport::timeouts::TimeoutHandle;
 use crate::transport::wire::Wire;
 
-/// How often a drain checks whether all connections have ended.
+/// The interval at which a drain checks whether all connections have ended.
 const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Serves `service` on this executor's own listener until the drain ends. Runs on a glommio executor.

@@ -50,14 +50,14 @@ pub struct Request {
     pub local: SocketAddr,
     /// Whether it came through TLS.
     pub is_secure: bool,
-    /// When its head had been read.
+    /// The time when its head had been read.
     pub started: Instant,
     /// A unique request id for the response header, error body, log and audit: 16 upper-case hexadecimal digits.
     /// [`Service::reject`] gets the same id when the call for this request panics.
     pub id: String,
 }
 
-/// Why a request is answered without calling the service, or instead of its response.
+/// The reason why a request is answered without calling the service, or instead of its response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rejection {
     /// The head is invalid; [`HeadError::status`] gives the status.
@@ -88,11 +88,11 @@ pub struct Exchange<'a> {
     pub bytes_out: u64,
     /// Time from [`Request::started`] until the response was handed to the socket; zero without a request.
     pub latency: Duration,
-    /// How it ended.
+    /// The outcome of the exchange.
     pub outcome: ExchangeOutcome,
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExchangeOutcome {
     /// The whole response was handed to the socket.
@@ -117,7 +117,7 @@ pub struct ResponseMeta {
     pub operation: &'static str,
     /// The request id that the response carries.
     pub request_id: String,
-    /// Who made the request, as in the audit trail; `None` if nobody was authenticated.
+    /// The principal that made the request, as in the audit trail; `None` if nobody was authenticated.
     pub principal: Option<Arc<str>>,
     /// The S3 or management error code, if it is an error.
     pub error_code: Option<&'static str>,
@@ -181,13 +181,13 @@ pub enum ResponseBody {
     Stream {
         /// Bytes that the source gives in all.
         length: u64,
-        /// Where the bytes come from.
+        /// The source of the bytes.
         source: Box<dyn BodySource>,
     },
     /// As many bytes as the source gives, in chunks. An error cuts the connection. HTTP/1.0 has no chunks, so a client
     /// of it cannot tell a cut from the end: use another variant for it.
     Chunked {
-        /// Where the bytes come from.
+        /// The source of the bytes.
         source: Box<dyn BodySource>,
     },
 }

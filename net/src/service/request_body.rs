@@ -15,7 +15,7 @@ use crate::transport::wire::{Wire, WireError};
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Why a body could not be read to its end. The connection is closed after the response.
+/// The error of a body that could not be read to its end. The connection is closed after the response.
 #[derive(Debug)]
 pub enum BodyError {
     /// The connection was closed or reset before the declared length had arrived.
@@ -42,7 +42,7 @@ impl std::fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// Why the response to a request is no longer needed.
+/// The reason why the response to a request is no longer needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CancelReason {
     /// The client has closed the connection.

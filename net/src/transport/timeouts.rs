@@ -17,7 +17,7 @@ use cairn_model::u64_of;
 
 use crate::limits::{EVICTION_CANDIDATES_MAX, EVICTION_CANDIDATES_USED_MAX};
 
-/// What a connection waits for.
+/// The kind of a connection's wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitKind {
     /// The first byte of a request.
@@ -28,7 +28,7 @@ pub(crate) enum WaitKind {
     None,
 }
 
-/// Why a wait must end.
+/// The reason why a wait must end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitEnd {
     /// It need not end.
@@ -54,7 +54,7 @@ pub(crate) struct EvictionRank {
 pub(crate) struct TimeoutHandle {
     kind: Cell<WaitKind>,
     has_sent_request: Cell<bool>,
-    /// When the wait for a request began.
+    /// The start of the wait for a request.
     idle_since: Cell<Instant>,
     deadline: Cell<Instant>,
     end: Cell<WaitEnd>,

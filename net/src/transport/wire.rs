@@ -20,7 +20,7 @@ use crate::transport::socket::Socket;
 use crate::transport::timeouts::{TimeoutHandle, TransferTimeout, WaitEnd, WaitKind};
 use crate::transport::tls::session::{Session, poll_send, send_without_waiting};
 
-/// Why a read or write failed.
+/// The error of a read or write.
 #[derive(Debug)]
 pub(crate) enum WireError {
     /// The timeout has passed.
@@ -45,7 +45,7 @@ pub(crate) struct Wire {
     session: Option<Box<Session>>,
     timeout: Rc<TimeoutHandle>,
     read_buffer: ReadBuffer,
-    /// Where the bytes of an unsigned request's response are counted.
+    /// The counter of the bytes of an unsigned request's response.
     progress: Option<Arc<AtomicU64>>,
 }
 

@@ -27,8 +27,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Longer than anything that a test waits for. A read that takes this long is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the server certainly lingers after a response that came before the end of its request: half of its limit, because
-/// its clock is read now and then only.
+/// The time for which the server certainly lingers after a response that came before the end of its request: half of its limit,
+/// because its clock is read now and then only.
 const LINGERS: Duration = Duration::from_secs(1);
 
 /// Limits with timeouts that do not pass while a busy machine makes a connection wait.
@@ -56,7 +56,7 @@ pub struct TestServer {
     pub address: SocketAddr,
     pub drain: Drain,
     pub log: Arc<Mutex<Vec<String>>>,
-    /// How many calls of the service have begun.
+    /// The number of calls of the service that have begun.
     pub begun: Arc<AtomicUsize>,
     metrics: PortMetrics,
     joined: Option<thread::JoinHandle<()>>,

@@ -17,7 +17,7 @@ struct Repeated {
     until: Instant,
     /// Hashes of the resources and details of the accesses that have records.
     recorded: HashSet<u64>,
-    /// How many accesses have no record.
+    /// The number of accesses that have no record.
     more: u64,
     /// The credential of the caller.
     credential: String,

@@ -2,7 +2,7 @@
 //!
 //! Each kind has its own table and its own retention. So whoever can cause many records of one kind removes none of another.
 
-/// What an audit record is about.
+/// The kind of an audit record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum AuditKind {
     /// A change through the management plane, and what the service itself does.

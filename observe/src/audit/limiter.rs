@@ -23,7 +23,7 @@ pub(crate) enum Admission {
 /// The generic cell rate algorithm for one source.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
-    /// When the full burst will be available again.
+    /// The time when the full burst will be available again.
     full_at: Instant,
     left_out: u64,
 }

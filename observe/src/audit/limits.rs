@@ -12,7 +12,7 @@ pub(crate) const DETAIL_BYTES_MAX: usize = 512;
 
 /// Records that may wait for the writer, several megabytes. Further ones are refused.
 pub(crate) const QUEUE_RECORDS_MAX: usize = 4096;
-/// How many of these may be offered records: a flood of them must leave room for the changes of an administrator.
+/// Offered records that may be among these: a flood of them must leave room for the changes of an administrator.
 pub(crate) const QUEUE_OFFERED_MAX: usize = QUEUE_RECORDS_MAX / 4;
 /// Commands that may wait while records of reads are not waited for: half of the queue stays for changes and offers.
 pub(crate) const QUEUE_RECORDS_UNWAITED_MAX: usize = QUEUE_RECORDS_MAX / 4;
@@ -36,7 +36,7 @@ pub(crate) const HEADROOM: Headroom =
 
 /// Old records that one transaction removes in addition to as many as it adds. The trail shrinks to a lower limit in steps.
 pub(crate) const EXTRA_REMOVALS_MAX: usize = 256;
-/// How often the writer removes records that are too old while nothing is recorded.
+/// The interval at which the writer removes records that are too old while nothing is recorded.
 pub(crate) const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Most events of a page (specification, "Limits").

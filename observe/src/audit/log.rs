@@ -33,15 +33,15 @@ pub struct AuditOptions {
     pub store: [u8; 16],
     /// The age up to which events are kept.
     pub age: AgeLimit,
-    /// How many events of each kind are kept.
+    /// The number of events of each kind that are kept.
     pub records_max: u64,
-    /// Which requests for objects are recorded in addition.
+    /// The requests for objects that are recorded in addition.
     pub data_events: DataEvents,
     /// The clock for the times of events.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Which requests for objects and lists are recorded although they are neither refused nor administrative.
+/// The data events to record: requests for objects and lists that are neither refused nor administrative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum DataEvents {
     /// None.

@@ -55,7 +55,7 @@ const BEFORE_ALL: &[u8] = &[0];
 /// A key greater than every id, because UUIDs of version 7 do not have these bits.
 const AFTER_ALL: &[u8] = &[0xFF; 16];
 
-/// Which events are kept.
+/// The retention of events.
 #[derive(Clone)]
 pub(crate) struct Retention {
     /// Older events are removed.

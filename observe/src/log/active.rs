@@ -11,13 +11,13 @@ pub(super) static ACTIVE: OnceLock<Logging> = OnceLock::new();
 pub(crate) struct Logging {
     pub(crate) sink: Arc<Sink>,
     pub(crate) format: LogFormat,
-    /// Which requests are logged; `Off` if the filter does not enable request lines. Fixed while the process runs.
+    /// The requests that are logged; `Off` if the filter does not enable request lines. Fixed while the process runs.
     pub(crate) request_log: RequestLog,
     /// Whether request lines name bucket and key.
     pub(crate) paths: bool,
 }
 
-/// Which requests have a line in the log.
+/// The requests that have a line in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RequestLog {
     /// All.

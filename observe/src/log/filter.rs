@@ -23,7 +23,7 @@ pub struct LogFilter {
     targets: Targets,
 }
 
-/// Why a log filter is invalid.
+/// The error of an invalid log filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidLogFilter {
     directive: usize,

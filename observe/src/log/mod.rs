@@ -30,23 +30,23 @@ pub(crate) const REQUEST_TARGET: &str = "service::request";
 /// The level of request lines.
 const REQUEST_LEVEL: Level = Level::INFO;
 
-/// How long the process waits for the last lines to be written before it ends.
+/// The time for which the process waits for the last lines to be written before it ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The configuration of the log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Which lines pass.
+    /// The filter that lines must pass.
     pub filter: LogFilter,
     /// The format of the lines.
     pub format: LogFormat,
-    /// Which requests have a line, if the filter enables request lines.
+    /// The requests that have a line, if the filter enables request lines.
     pub request_log: RequestLog,
     /// Whether the lines of requests name bucket and key.
     pub paths: bool,
 }
 
-/// Why logging did not start.
+/// The error of logging that did not start.
 #[derive(Debug)]
 pub enum LogStartError {
     /// It was started before. A process has one log.

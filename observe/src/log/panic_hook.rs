@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::active::flush_logs;
 use crate::metrics;
 
-/// How long a panicking thread waits for its log line to be written, because the process may end right afterwards. This is the
-/// only place where an executor may wait for the log.
+/// The time for which a panicking thread waits for its log line to be written, because the process may end right afterwards.
+/// This is the only place where an executor may wait for the log.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Reports panics of all threads in the log instead of on the standard error output. Must be called after logging was

@@ -25,7 +25,7 @@ use crate::metrics;
 const SHARD_BYTES_MAX: usize = 1 << 20;
 /// A shard with this many bytes makes the writer write at once.
 const SHARD_BYTES_URGENT: usize = SHARD_BYTES_MAX / 4;
-/// How long lines gather before they are written.
+/// The time for which lines gather before they are written.
 const GATHER_TIME: Duration = Duration::from_millis(10);
 
 /// Source of ids, which identify sinks in the thread-local cache of shards. Tests make several sinks.

@@ -1,8 +1,8 @@
 //! Request metrics by plane, method, route, operation and class of status.
 //!
 //! Each thread counts in its own *shard*, on cache lines that no other thread writes, and a scrape sums the shards. Recording a
-//! request takes a lookup in a small table and a few relaxed additions. Only the first request of its kind on a thread allocates
-//! and takes the shard's lock.
+//! request takes a lookup in a small table and a few relaxed additions. Only the first request of its kind on a thread
+//! allocates and takes the shard's lock.
 //!
 //! Invariant: routes and operations are static texts from tables, and methods come from a fixed list, so clients cannot create
 //! new series.

@@ -15,7 +15,7 @@ const USER_AGENT: &str = concat!("Cairn/", env!("CARGO_PKG_VERSION"));
 /// Connections are kept for the requests of one sign-in.
 const CONNECTIONS_IDLE_MAX: usize = 2;
 
-/// Whether requests to a provider need TLS.
+/// The transport of requests to a provider: with TLS, or to the loopback interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Transport {
     /// All of them.
@@ -66,7 +66,7 @@ impl Client {
     /// Returns the body of a JSON document, which is read with a bearer token or without.
     ///
     /// # Errors
-    /// What happened, with the URL. The token is not in it.
+    /// The failure, with the URL. The token is not in it.
     pub(crate) fn get(&self, url: &str, bearer: Option<&str>) -> Result<Zeroizing<Vec<u8>>, String> {
         let mut request = self.0.get(url);
         if let Some(token) = bearer {
@@ -82,7 +82,7 @@ impl Client {
     /// Sends a form, and returns the answer whatever its status is. `credential` is a client with its secret, for HTTP Basic.
     ///
     /// # Errors
-    /// What happened, with the URL. Nothing of the form is in it.
+    /// The failure, with the URL. Nothing of the form is in it.
     pub(crate) fn post(
         &self,
         url: &str,

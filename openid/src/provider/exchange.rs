@@ -13,7 +13,7 @@ use crate::settings::OpenIdSettings;
 use crate::text::harmless;
 use crate::token::Claims;
 
-/// What the browser brings back, and what the sign-in was begun with.
+/// The authorization code that the browser brings back, with the values that the sign-in was begun with.
 pub(crate) struct Code {
     pub(crate) code: Zeroizing<String>,
     pub(crate) nonce: String,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::client::{Client, Transport};
 
-/// What a provider says about itself, as far as a sign-in needs it.
+/// The metadata of a provider, as far as a sign-in needs it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     issuer: String,
@@ -23,7 +23,7 @@ impl Metadata {
     /// Reads the metadata of an issuer.
     ///
     /// # Errors
-    /// What happened, or what is wrong with them.
+    /// The failure, or the problem with them.
     pub(crate) fn read(client: &Client, issuer: &str) -> Result<Self, String> {
         let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
         Self::parse(&client.get(&url, None)?, issuer).map_err(|why| format!("{url}: {why}"))

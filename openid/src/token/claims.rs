@@ -11,7 +11,7 @@ use crate::limits::{CLOCK_SKEW_SECONDS, SUBJECT_BYTES_MAX};
 /// The claims of a person.
 pub(crate) type Claims = Map<String, Value>;
 
-/// What an ID token must contain.
+/// The required claims of an ID token.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected<'e> {
     pub(crate) issuer: &'e str,
@@ -22,7 +22,7 @@ pub(crate) struct Expected<'e> {
 /// Returns the claims of a token that is valid: signature, issuer, audience, times, nonce, subject.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub(crate) fn verified(
     token: &str,
     key: &DecodingKey,
@@ -76,7 +76,7 @@ pub(super) fn check_issue(claims: &Claims, expected: Expected<'_>, now: u64) -> 
     Ok(issued)
 }
 
-/// Whether a text can be the id of a person, a session or a token.
+/// Returns whether a text can be the id of a person, a session or a token.
 pub(super) fn is_identifier(text: &str) -> bool {
     (1..=SUBJECT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
 }

@@ -11,7 +11,7 @@ use crate::limits::KEYS_MAX;
 /// The keys that may sign ID tokens.
 pub(crate) struct KeySet(Vec<Jwk>);
 
-/// What the head of a token says about its key.
+/// The key that the head of a token names.
 #[derive(Debug)]
 pub(crate) struct WantedKey {
     pub(crate) id: Option<String>,
@@ -22,7 +22,7 @@ impl WantedKey {
     /// Reads the head of a token.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub(crate) fn of(token: &str) -> Result<Self, String> {
         let header = decode_header(token).map_err(|error| format!("the ID token cannot be read: {error}"))?;
         if !ALGORITHMS.contains(&header.alg) {
@@ -36,7 +36,7 @@ impl KeySet {
     /// Parses a key set. Keys of unknown kinds are left out, as RFC 7517 says.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Document {

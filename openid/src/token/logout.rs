@@ -9,7 +9,7 @@ use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX, SUBJECT_BYTES_MA
 /// The member of `events` that makes a token a logout token.
 const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-/// Whose sessions a provider ends: those of a person, or one of them.
+/// A logout by a provider: the sessions of a person, or one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Logout {
     /// The person (`sub`).
@@ -24,7 +24,7 @@ pub struct Logout {
 /// token of it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub(crate) fn verified_logout(
     token: &str,
     key: &DecodingKey,

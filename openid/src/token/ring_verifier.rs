@@ -43,7 +43,7 @@ pub(super) fn install() {
     });
 }
 
-/// How a signature is checked.
+/// The check of a signature.
 enum Check {
     Rsa(&'static RsaParameters),
     Other(&'static dyn VerificationAlgorithm),

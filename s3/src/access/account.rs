@@ -26,7 +26,7 @@ const REGIONS: &str = "af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeas
                        me-central-1 me-south-1 mx-central-1 sa-east-1 us-east-1 us-east-2 us-gov-east-1 us-gov-west-1 \
                        us-west-1 us-west-2";
 
-/// Whether AWS has a region of this name.
+/// Returns whether AWS has a region of this name.
 pub(crate) fn is_region(name: &str) -> bool {
     REGIONS.split_ascii_whitespace().any(|region| region == name)
 }

@@ -89,8 +89,8 @@ pub(crate) fn authorize_any(client: Requester<'_>, action: Action, target: &Targ
     Err(S3Error::denied(action, Resource::Bucket(bucket), Decision::DeniedImplicitly))
 }
 
-/// What a request requires of its client's policies. The source of a copy and a bypass of retention have checks of their
-/// own.
+/// The rights that a request requires of its client's policies. The source of a copy and a bypass of retention have checks of
+/// their own.
 #[derive(Clone, Copy)]
 pub(crate) struct RequiredRights {
     /// The action that must be allowed on the bucket or object.

@@ -14,7 +14,7 @@ use cairn_identity::policy::{Action, Resource};
 use cairn_model::BucketName;
 use std::sync::Arc;
 
-/// What helps while the rules have no effect.
+/// The remedy while the rules have no effect.
 pub(crate) const ENABLE_PUBLIC_ACCESS: &str =
     "public access is disabled on this server; set auth.public_access_enabled = true";
 /// The canned ACL that lets everybody read.

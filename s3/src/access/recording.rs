@@ -13,7 +13,7 @@ use cairn_http1::ResponseHead;
 use cairn_observe::{AuditKind, AuditResult, DataEvents, Intent};
 use std::cell::Cell;
 
-/// What an operation does, for the audit trail.
+/// The effect of an operation, for the audit trail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
     /// It reads an object or a bucket, or lists.
@@ -26,7 +26,7 @@ pub(crate) enum Effect {
     BucketChange,
 }
 
-/// How a request is recorded.
+/// The kind of a request's audit record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordKind {
     /// Not at all, unless it is refused or fails.
@@ -151,7 +151,7 @@ impl Begun {
     }
 }
 
-/// Whether the state of the store refused the request: a lock, a quota, a conflict. Denials have their own record.
+/// Returns whether the state of the store refused the request: a lock, a quota, a conflict. Denials have their own record.
 fn is_refused_by_state(error: &S3Error) -> bool {
     matches!(error.status(), 403 | 409) && error.denied_because().is_none()
 }

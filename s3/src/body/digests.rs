@@ -54,7 +54,7 @@ impl BodyDigests {
         self.declared.checksum = Some((algorithm, checksum));
     }
 
-    /// Whether [`Self::check`] needs the MD5.
+    /// Returns whether [`Self::check`] needs the MD5.
     pub(crate) fn wants_md5(&self) -> bool {
         self.declared.md5.is_some() || self.algorithm == Some(ChecksumAlgorithm::Md5)
     }

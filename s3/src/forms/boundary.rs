@@ -16,17 +16,17 @@ pub(crate) fn malformed(what: &str) -> S3Error {
     S3Error::with_message(ErrorCode::MalformedPOSTRequest, message)
 }
 
-/// Whether a content type is that of a form.
+/// Returns whether a content type is that of a form.
 pub(crate) fn is_form(content_type: &[u8]) -> bool {
     let kind = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     trim_ows(kind).eq_ignore_ascii_case(FORM)
 }
 
-/// What separates the parts of a body: a line break, two hyphens and the boundary.
+/// The delimiter of a body's parts: a line break, two hyphens and the boundary.
 #[derive(Clone, Debug)]
 pub(crate) struct Delimiter(Finder<'static>);
 
-/// Where the content of a part ends in some bytes of it.
+/// The end of a part's content in some bytes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PartEnd {
     /// At this offset, where the delimiter begins.

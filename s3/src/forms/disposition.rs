@@ -3,7 +3,7 @@
 use crate::errors::S3Result;
 use crate::forms::boundary::{malformed, parameter};
 
-/// What the headers of a part say.
+/// The headers of a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PartHeaders {
     /// The name of the field, in lower case: names of fields ignore case.

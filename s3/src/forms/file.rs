@@ -16,7 +16,7 @@ use cairn_transfer::BodyReader;
 /// Bytes to read where the reader's buffer has no room behind the bytes that were held back, and after the file.
 const SMALL_READ_BYTES: usize = 512;
 
-/// What is known of the file's size before the file arrives.
+/// The bounds of the file's size, known before the file arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SizeBounds {
     /// The file has at least as many bytes, or the form is refused.
@@ -80,7 +80,7 @@ struct Scanner {
     delimiter: Delimiter,
     /// Bytes that were read and not returned: those that came with the fields, or what may be the beginning of a delimiter.
     held: Vec<u8>,
-    /// What follows the delimiter, once it was found.
+    /// The bytes after the delimiter, once it was found.
     after: Option<Vec<u8>>,
 }
 

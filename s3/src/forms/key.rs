@@ -1,6 +1,6 @@
 //! The key of a form's object, with its file's name.
 
-/// What the name of the file replaces.
+/// The variable that the name of the file replaces.
 pub(super) const VARIABLE: &str = "${filename}";
 
 /// Returns the key with the name of the file in place of each `${filename}`. Of a path, as old browsers sent it, only the last

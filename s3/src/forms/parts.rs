@@ -16,7 +16,7 @@ use crate::limits::{
 /// The name of the field with the file.
 const FILE: &str = "file";
 
-/// How far a form has been read.
+/// The progress of reading a form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
     /// More bytes are needed.
@@ -52,7 +52,7 @@ pub(crate) struct PartReader {
     /// The bytes read, of which those from `at` on are not parsed yet.
     buffer: Vec<u8>,
     at: usize,
-    /// Where the search for the end of the present part goes on.
+    /// The position at which the search for the end of the present part goes on.
     searched: usize,
     bytes_max: usize,
     /// The error for a form that exceeds a limit.
@@ -255,7 +255,7 @@ pub(crate) fn read_in_pieces(delimiter: Delimiter, form: &[u8], size: usize) -> 
     Err(("Incomplete", String::new()))
 }
 
-/// What [`read_in_pieces`] returns: `None` for a form without a file.
+/// The result of [`read_in_pieces`]: `None` for a form without a file.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) type ReadForm = Result<Option<(Vec<(String, String)>, String, Vec<u8>)>, (&'static str, String)>;
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Fields that need no condition.
 const EXEMPT: [&str; 5] = ["file", "policy", "x-amz-signature", "awsaccesskeyid", "signature"];
 
-/// What a condition requires of a field.
+/// The operator of a condition on a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operator {
     Equals,

@@ -21,7 +21,7 @@ pub(crate) struct Form {
     delimiter: Delimiter,
     /// The bytes of the file that came with the fields.
     begun: Vec<u8>,
-    /// What is known of the size of the file.
+    /// The bounds of the file's size.
     pub(crate) bounds: SizeBounds,
     /// The sizes that the policy and the largest object allow. The policy is checked after the form is read.
     pub(crate) allowed: FileSizes,

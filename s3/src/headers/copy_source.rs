@@ -55,7 +55,7 @@ impl CopySource {
         Ok(Self { bucket: target.bucket()?, key: target.key()?, version })
     }
 
-    /// Whether the source is `key` in `bucket`, in any version.
+    /// Returns whether the source is `key` in `bucket`, in any version.
     pub(crate) fn is(&self, bucket: &BucketName, key: &ObjectKey) -> bool {
         self.bucket == *bucket && self.key == *key
     }

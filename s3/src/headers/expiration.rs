@@ -1,5 +1,5 @@
-//! `x-amz-expiration`: when a lifecycle rule expires the object (API Reference, GetObject and PutObject). `x-amz-abort-date` and
-//! `x-amz-abort-rule-id`: when one aborts the upload, and which (API Reference, CreateMultipartUpload and ListParts).
+//! `x-amz-expiration`: when a lifecycle rule expires the object (API Reference, GetObject and PutObject). `x-amz-abort-date`
+//! and `x-amz-abort-rule-id`: when one aborts the upload, and which (API Reference, CreateMultipartUpload and ListParts).
 
 use cairn_engine::{Bucket, Store, Tags};
 use cairn_http1::{ResponseHead, encode_strict, http_date};

@@ -68,12 +68,12 @@ pub(crate) fn require_object_lock(settings: &BucketSettings) -> S3Result<()> {
     Err(S3Error::with_message(ErrorCode::InvalidRequest, message))
 }
 
-/// Whether the request asks to bypass governance retention, before anything is checked.
+/// Returns whether the request asks to bypass governance retention, before anything is checked.
 pub(crate) fn requests_bypass(fields: Fields<'_>) -> bool {
     fields.amz(BYPASS).is_some_and(|text| text.eq_ignore_ascii_case("true"))
 }
 
-/// Whether the request asks to bypass governance retention.
+/// Returns whether the request asks to bypass governance retention.
 ///
 /// # Errors
 /// `InvalidArgument` when the bucket has no object lock, or the header is neither `true` nor `false`.
@@ -86,7 +86,7 @@ pub(crate) fn asks_for_bypass(fields: Fields<'_>, settings: &BucketSettings) -> 
     flag(BYPASS, text)
 }
 
-/// Whether CreateBucket is to make a bucket with object lock.
+/// Returns whether CreateBucket is to make a bucket with object lock.
 ///
 /// # Errors
 /// `InvalidArgument` for a value other than `true` and `false`.

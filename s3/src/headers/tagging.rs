@@ -15,7 +15,7 @@ const DIRECTIVE_HEADER: &str = "x-amz-tagging-directive";
 /// The root of the document.
 pub(crate) const DOCUMENT: &str = "Tagging";
 
-/// Where the tags of a copy come from.
+/// The source of a copy's tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TaggingDirective {
     /// From the source.

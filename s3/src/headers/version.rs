@@ -17,7 +17,7 @@ pub(crate) const VERSION_HEADER: &str = "x-amz-version-id";
 /// The header that marks a delete marker.
 pub(crate) const MARKER_HEADER: &str = "x-amz-delete-marker";
 
-/// What AWS says of an id that no version can have.
+/// The message of AWS about an id that no version can have.
 pub(crate) const INVALID_ID: &str = "Invalid version id specified";
 
 /// Returns the version that the request names; `None`: the current one.

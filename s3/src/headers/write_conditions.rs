@@ -55,7 +55,7 @@ pub(crate) fn of_delete(fields: Fields<'_>) -> S3Result<WriteCondition> {
     Ok(WriteCondition { if_size, if_last_modified_seconds, ..of_tags(fields)? })
 }
 
-/// Whether the response will reveal something about the stored object: its entity tag, size or time. `If-None-Match: *`
+/// Returns whether the response will reveal something about the stored object: its entity tag, size or time. `If-None-Match: *`
 /// does not count: it reveals only whether an object exists, as on AWS.
 pub(crate) fn reveals_stored_object(fields: Fields<'_>) -> bool {
     fields.get("if-match").is_some()

@@ -80,7 +80,7 @@ fn rule_may_do_nothing_but_abort_uploads() {
     assert!(written(&[rule]).ends_with(&format!("{DAYS}{ABORT}</Rule>")));
 }
 
-/// What a client wrote, it reads: Terraform applies a configuration again that comes back in another form.
+/// A client reads what it wrote: Terraform applies a configuration again that comes back in another form.
 #[test]
 fn each_form_of_a_filter_is_returned() {
     let tag = "<Tag><Key>k</Key><Value>v</Value></Tag>";

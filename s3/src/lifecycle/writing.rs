@@ -8,7 +8,7 @@ use crate::lifecycle::reading::DOCUMENT;
 use crate::xml::writer::{XmlWriter, xml_can_represent};
 use cairn_engine::{FilterForm, LifecycleRule};
 
-/// What the ID of the second rule ends with.
+/// The end of the second rule's ID.
 const MARKERS_SUFFIX: &str = "-delete-markers";
 
 /// Returns the document of these rules.

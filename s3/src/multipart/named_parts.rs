@@ -109,10 +109,10 @@ pub(crate) fn invalid_part(number: u16) -> S3Error {
     S3Error::new(ErrorCode::InvalidPart).element("PartNumber", number.to_string())
 }
 
-/// What must hold of a list of parts, whatever it is.
+/// Checks what must hold of every list of parts.
 ///
 /// # Panics
-/// When it does not.
+/// Panics when it does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_list(body: &[u8]) {
     let parsed = futures_lite::future::block_on(parse(body));

@@ -37,7 +37,7 @@ use std::sync::Arc;
 /// Parts that are looked up before other tasks run.
 const PARTS_PER_PAGE: usize = 1000;
 
-/// What the client declares about the object.
+/// The values that the client declares for the object.
 #[derive(Debug, Default)]
 struct Declared {
     /// `x-amz-mp-object-size`, bytes.

@@ -64,7 +64,7 @@ pub(crate) fn write_source_version(head: &mut ResponseHead, version: Option<Stri
     }
 }
 
-/// What a copy needs to check again, before its commit, that its client may make it.
+/// The rights of a copy, which are checked again before its commit.
 pub(crate) struct Rights {
     authenticator: Rc<Authenticator<Box<dyn Credentials>>>,
     authentication: Authentication,

@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// Most attempts to open the same version of a source twice.
 const OPENINGS_MAX: usize = 3;
 
-/// Where the copy's headers come from.
+/// The source of a copy's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MetadataDirective {
     Copy,
@@ -177,8 +177,8 @@ fn carried_over(
     source.checksums.iter().filter(|(found, _)| wanted(found)).cloned().collect()
 }
 
-/// Whether the request names a storage class or an encryption. AWS allows the copy of an object onto itself then, even if
-/// it names what the object has.
+/// Returns whether the request names a storage class or an encryption. AWS allows the copy of an object onto itself then, even
+/// if it names what the object has.
 fn names_attribute(fields: Fields<'_>) -> bool {
     ["x-amz-storage-class", "x-amz-server-side-encryption"].iter().any(|name| fields.amz(name).is_some())
 }
@@ -216,7 +216,7 @@ struct Copy {
     names_null: bool,
     rights: Rights,
     engine: Rc<Engine>,
-    /// Whose copies are bounded together.
+    /// The client whose copies are bounded together.
     client: String,
     object: OpenObject,
     /// The checksum to compute, and the source opened a second time for it.

@@ -43,7 +43,7 @@ struct Permitted {
     condition: WriteCondition,
 }
 
-/// What became of an object.
+/// The deletion of an object.
 struct Deleted {
     /// The version that was named or created.
     version: Option<VersionName>,

@@ -86,7 +86,8 @@ impl Success {
     }
 }
 
-/// Whether `text` is an absolute URL of http or https, of characters that a header can have and that no browser removes.
+/// Returns whether `text` is an absolute URL of http or https, of characters that a header can have and that no browser
+/// removes.
 fn is_absolute_http(text: &str) -> bool {
     let authority = ["http://", "https://"].iter().find_map(|scheme| {
         let start = text.get(..scheme.len())?;

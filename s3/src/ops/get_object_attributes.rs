@@ -19,7 +19,7 @@ const ATTRIBUTES: &str = "x-amz-object-attributes";
 const MAX_PARTS: &str = "x-amz-max-parts";
 const PART_MARKER: &str = "x-amz-part-number-marker";
 
-/// What the client asks for.
+/// The attributes that the client asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Wanted {
     etag: bool,

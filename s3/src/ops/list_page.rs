@@ -95,7 +95,7 @@ pub(crate) fn write_common_prefixes(
     Ok(())
 }
 
-/// Whether a list names the owner of each object.
+/// The owners of objects in a list: named, or left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owners {
     Named,

@@ -5,7 +5,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::writer::{XmlWriter, xml_can_represent};
 use cairn_http1::percent::{Slash, push_encoded};
 
-/// How names are written.
+/// The encoding of names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NameEncoding {
     /// As they are, escaped for XML.

@@ -104,10 +104,10 @@ fn malformed(message: &'static str) -> S3Error {
     S3Error::with_message(ErrorCode::MalformedXML, message)
 }
 
-/// What must hold of a document, whatever it is.
+/// Checks what must hold of every document.
 ///
 /// # Panics
-/// When it does not.
+/// Panics when it does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_list(body: &[u8]) {
     let Ok(request) = futures_lite::future::block_on(parse(body)) else { return };

@@ -109,7 +109,7 @@ pub(crate) fn object_response(
     Ok(ObjectResponse::Content { head, range: plan.range(), part })
 }
 
-/// Whether the response has all bytes of an object of this size. On AWS, a range that covers them counts too.
+/// Returns whether the response has all bytes of an object of this size. On AWS, a range that covers them counts too.
 fn covers_all(call: &Call<'_>, plan: &ReadPlan, size: u64) -> bool {
     match plan {
         ReadPlan::Whole { .. } => true,

@@ -48,7 +48,7 @@ pub(super) fn to_rules(bucket: &str, document: &str) -> S3Result<Prefixes> {
     found.finish()
 }
 
-/// What the statements allow so far.
+/// The permissions found in the statements so far.
 #[derive(Default)]
 struct Found {
     readable: Vec<Box<str>>,

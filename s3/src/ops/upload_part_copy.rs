@@ -27,7 +27,7 @@ struct PartCopy {
     compatibility: Compatibility,
     rights: Rights,
     engine: Rc<Engine>,
-    /// Whose copies are bounded together.
+    /// The client whose copies are bounded together.
     client: String,
     object: OpenObject,
     /// Number of bytes to copy.

@@ -22,14 +22,14 @@ use cairn_observe::{
 use rule::deciding_rule;
 use std::sync::Arc;
 
-/// What a 501 says that another mode would answer.
+/// The text of a 501 that another mode would answer.
 const EXTENDED_IMPLEMENTS: &str =
     "With the setting s3.compatibility = \"extended\" the server implements it.";
 
 /// Longest user agent that is copied, in bytes. The record is cut again.
 const USER_AGENT_BYTES_MAX: usize = 256;
 
-/// What is known of a refused request.
+/// A refused request, with what is known of it.
 pub(crate) struct Refusal<'a> {
     pub(crate) request: &'a Request,
     pub(crate) target: Option<&'a Target>,
@@ -42,9 +42,9 @@ pub(crate) struct Refusal<'a> {
     pub(crate) now: Timestamp,
     /// The mode of the server.
     pub(crate) compatibility: Compatibility,
-    /// Where the rule that decided is looked up.
+    /// The engine in which the rule that decided is looked up.
     pub(crate) engine: &'a Engine,
-    /// Where the credential is looked up that was not accepted.
+    /// The authenticator in which the credential that was not accepted is looked up.
     pub(crate) authenticator: &'a Authenticator<Box<dyn Credentials>>,
 }
 
@@ -182,7 +182,8 @@ fn access_key(authentication: Option<&Authentication>, failed: Option<(&str, Usa
     }
 }
 
-/// Returns the message without what it quotes from a signature: a part of a secret that was given as an access key may be there.
+/// Returns the message without what it quotes from a signature: a part of a secret that was given as an access key may be
+/// there.
 fn message(error: &S3Error) -> String {
     let quotes_credential =
         matches!(error.code(), "AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError");

@@ -41,7 +41,7 @@ pub(crate) struct ResponseIds<'a> {
     pub(crate) host: &'a str,
 }
 
-/// What a response needs to know of its request.
+/// The facts about a request that its response needs.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     /// `None` if the head could not be read.

@@ -20,10 +20,10 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// How long to wait for the result before the head is sent. Until then an error still has its own status. By default
-/// clients wait for a minute and proxies for half a minute.
+/// The wait for the result before the head is sent. Until then an error still has its own status. By default clients wait for a
+/// minute and proxies for half a minute.
 const HEAD_AFTER: Duration = Duration::from_secs(5);
-/// How often white space is sent.
+/// The interval at which white space is sent.
 const SPACE_EVERY: Duration = Duration::from_secs(5);
 
 /// The future of the reply. It owns what it needs, because it may outlive the call.

@@ -20,7 +20,7 @@ const fn needs(algorithm: ChecksumAlgorithm) -> Compatibility {
     }
 }
 
-/// Whether a mode implements an algorithm.
+/// Returns whether a mode implements an algorithm.
 pub(crate) fn has(mode: Compatibility, algorithm: ChecksumAlgorithm) -> bool {
     mode == Compatibility::Extended || needs(algorithm) == mode
 }

@@ -72,7 +72,7 @@ impl<'a> Query<'a> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Whether a parameter of this name was sent, with or without a value.
+    /// Returns whether a parameter of this name was sent, with or without a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }

@@ -12,9 +12,9 @@ const CAPACITY: &str = ".system-d26a9498-cb7c-4a87-a44a-8ae204f5ba6c/capacity.xm
 /// An object that the server answers itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SystemObject {
-    /// What the store can do.
+    /// The capabilities of the store.
     System,
-    /// How much room there is.
+    /// The capacity of the store.
     Capacity,
 }
 

@@ -1,8 +1,9 @@
 //! Parses the path of a request into bucket and key.
 //!
-//! In virtual-hosted style, the host names the bucket and the path the key. In path style, `/` is the service, `/bucket` and `/bucket/` are the bucket, anything longer is an object. The bucket ends at the
-//! first `/` as sent, so `%2F` belongs to a key. The rest is decoded once and not normalized: `//`, `.` and `..` are
-//! ordinary text in a key. Names are validated later, after the client is authenticated.
+//! In virtual-hosted style, the host names the bucket and the path the key. In path style, `/` is the service, `/bucket` and
+//! `/bucket/` are the bucket, anything longer is an object. The bucket ends at the first `/` as sent, so `%2F` belongs to a
+//! key. The rest is decoded once and not normalized: `//`, `.` and `..` are ordinary text in a key. Names are validated later,
+//! after the client is authenticated.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_model::{BucketName, InvalidObjectKey, ObjectKey};
@@ -100,7 +101,7 @@ impl Target {
         Self { has_token, ..self }
     }
 
-    /// Whether the key contains the token of a link.
+    /// Returns whether the key contains the token of a link.
     pub(crate) fn has_token(&self) -> bool {
         self.has_token
     }
@@ -111,7 +112,7 @@ impl Target {
         recordable_names(&self.bucket, key)
     }
 
-    /// Whether the host names the bucket, and not the path.
+    /// Returns whether the host names the bucket, and not the path.
     pub(crate) fn is_virtual_hosted(&self) -> bool {
         self.is_virtual_hosted
     }

@@ -14,7 +14,7 @@ use cairn_engine::ChecksumAlgorithm;
 use cairn_http1::BodyFraming;
 use cairn_transfer::checksum;
 
-/// Which values of a header are refused.
+/// The refused values of a header.
 #[derive(Clone, Copy)]
 enum Refuses {
     /// All, including the empty value.
@@ -240,7 +240,7 @@ fn check_checksum(mode: Compatibility, name: &str, value: &[u8]) -> S3Result<()>
     Err(S3Error::not_implemented(message))
 }
 
-/// Whether a header says that the body has `aws-chunked` framing.
+/// Returns whether a header says that the body has `aws-chunked` framing.
 fn is_framed((name, value): &(&str, &[u8])) -> bool {
     *name == "content-encoding" && refuses(Refuses::Token("aws-chunked"), value)
 }

@@ -47,7 +47,7 @@ impl ServerHosts {
     }
 }
 
-/// What a host has in front of a name of this server.
+/// The part of a host in front of a name of this server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HostBucket<'h> {
     /// The name of a bucket, as sent and not validated.

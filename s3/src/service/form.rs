@@ -1,6 +1,6 @@
 //! Browser forms: reads the fields, verifies the signature, checks the policy, and then goes the way of every request.
 
-use super::{Asked, Progress, S3Service};
+use super::{AuthenticatedRequest, Progress, S3Service};
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::forms::Form;
 use crate::forms::policy::PostPolicy;
@@ -48,7 +48,7 @@ impl S3Service {
         let fields = form.fields.headers()?;
         let fields = Fields::new(&fields, &query);
         let (authentication, form) = (&authentication, Some(&*form));
-        let asked = Asked { route, target, query: &query, fields, authentication, form, now };
+        let asked = AuthenticatedRequest { route, target, query: &query, fields, authentication, form, now };
         self.carry_out(request, body, asked, &mut progress.is_failure_recorded).await
     }
 

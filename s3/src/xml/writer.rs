@@ -12,7 +12,7 @@ use std::fmt::{self, Write as _};
 /// The first bytes of every document.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// Whether every character of `text` can be written in XML 1.0 (production 2, "Char").
+/// Returns whether every character of `text` can be written in XML 1.0 (production 2, "Char").
 pub(crate) fn xml_can_represent(text: &str) -> bool {
     text.chars().all(is_xml_char)
 }

@@ -26,9 +26,9 @@ use pair::{Loaded, load};
 pub(crate) use pair::{CertificateError, is_exposed, load_pair};
 pub(crate) use validity::{ValidityFault, fault_of_validity, unix_now};
 
-/// How often the files are checked for changes.
+/// The interval at which the files are checked for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the caller of a reload waits for its end.
+/// The time for which the caller of a reload waits for its end.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Executors per handshake thread: a busy server makes few handshakes, because its clients reuse connections.
 const EXECUTORS_PER_THREAD: usize = 4;
@@ -59,7 +59,7 @@ struct State {
     changed: Option<Stamp>,
     replaced: u64,
     refused: u64,
-    /// Why the current files are not in use.
+    /// The reason why the current files are not in use.
     refusal: Option<String>,
 }
 

@@ -30,7 +30,7 @@ pub enum CertificateError {
     KeyMismatch {
         /// The files.
         files: PairFiles,
-        /// What is wrong.
+        /// The error.
         error: CertificateAndKeyError,
     },
     /// The TLS library could not be set up.

@@ -1,9 +1,9 @@
-//! Whether a certificate is valid at a point in time.
+//! Checks the validity period of a certificate.
 
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Why a certificate is not valid at a point in time.
+/// The reason why a certificate is not valid at a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ValidityFault {
     Expired,

@@ -15,7 +15,7 @@ mod store;
 use crate::config::{Environment, Settings};
 use crate::load::{LoadError, ServeOptions, Sources};
 
-/// How a check ended.
+/// The verdict of a check.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// As it should be.
@@ -29,13 +29,13 @@ pub enum Verdict {
 /// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
-    /// What was checked.
+    /// The name of the check.
     pub name: &'static str,
     /// The verdict.
     pub verdict: Verdict,
-    /// What the check found.
+    /// The result of the check.
     pub message: String,
-    /// How to fix it; `None` if nothing is wrong.
+    /// The remedy; `None` if nothing is wrong.
     pub fix: Option<String>,
 }
 

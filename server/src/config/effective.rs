@@ -18,7 +18,7 @@ pub(super) struct Given {
     pub(super) file: Option<PathBuf>,
 }
 
-/// Where the value of a key comes from.
+/// The origin of a key's value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// An option of the command line.
@@ -42,7 +42,7 @@ pub struct EffectiveKey {
     pub variable: String,
     /// Its value, with secrets redacted.
     pub value: Option<String>,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub origin: Origin,
 }
 

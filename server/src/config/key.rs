@@ -14,7 +14,7 @@ pub struct Key {
     pub kind: Kind,
     /// The default value, as it would be written in the environment.
     pub default: Option<&'static str>,
-    /// What it does and, if it has no default, what happens when it is not set. Ends with a full stop.
+    /// The effect of the key and, if it has no default, what happens when it is not set. Ends with a full stop.
     pub doc: &'static str,
 }
 

@@ -38,7 +38,7 @@ pub enum Problem {
     Invalid {
         /// The variable, or the key in the file.
         name: String,
-        /// What the value must be; not what it was.
+        /// The values that are accepted; not the one that was given.
         expected: String,
     },
     /// Two variables that set one key to different values.
@@ -61,7 +61,7 @@ pub enum Problem {
         variable: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it; completes a sentence that begins with its name. Repeats nothing of its content.
+        /// The problem with it; completes a sentence that begins with its name. Repeats nothing of its content.
         reason: String,
     },
     /// A required key that is not set.
@@ -70,7 +70,7 @@ pub enum Problem {
         variable: String,
         /// The key in the file.
         key: &'static str,
-        /// What it is for.
+        /// The purpose of the key.
         doc: &'static str,
     },
     /// Values that contradict each other.

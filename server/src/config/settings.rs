@@ -31,13 +31,13 @@ pub struct Settings {
     pub storage: StorageSettings,
     /// Secrets.
     pub auth: AuthSettings,
-    /// How much of S3 is implemented.
+    /// The compatibility mode: how much of S3 is implemented.
     pub compatibility: Compatibility,
     /// Whether Signature Version 2 is accepted where `compatibility` allows it.
     pub accepts_signature_v2: bool,
     /// Whether the objects of the Smart Object Storage API are answered where `compatibility` allows it.
     pub answers_sosapi: bool,
-    /// What the entity tags of new objects and parts are.
+    /// The kind of the entity tags of new objects and parts.
     pub etags: EtagKind,
     /// The audit trail.
     pub audit: AuditSettings,
@@ -76,8 +76,8 @@ pub struct ClientConnectionsMax(Option<usize>);
 impl ClientConnectionsMax {
     /// Returns the limit for a plane with at most `connections_max` connections; `None`: no limit.
     ///
-    /// Unless it is set, one client takes at most three quarters, but at least [`CLIENT_CONNECTIONS_MIN`]. A client with one address, such as a benchmark or a proxy that is
-    /// not trusted, so has nearly all, and still cannot lock the others out.
+    /// Unless it is set, one client takes at most three quarters, but at least [`CLIENT_CONNECTIONS_MIN`]. A client with one
+    /// address, such as a benchmark or a proxy that is not trusted, so has nearly all, and still cannot lock the others out.
     #[must_use]
     pub fn of(self, connections_max: usize) -> Option<usize> {
         match self.0 {
@@ -142,13 +142,13 @@ pub struct StorageSettings {
     pub reserve_bytes: u64,
     /// Part of the file system in percent below which free space is reported as low. 0 means never.
     pub low_space_percent: u8,
-    /// How long space must be unused before it is returned to the file system; `None`: never.
+    /// The time for which space must be unused before it is returned to the file system; `None`: never.
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are encrypted at rest.
     pub encryption_enabled: bool,
     /// `storage.commit`
     pub commit: CommitMode,
-    /// How the store is scrubbed; `None`: not at all.
+    /// The options of the scrub; `None`: no scrub.
     pub scrub: Option<ScrubOptions>,
     /// Age at which unfinished multipart uploads are removed; `None`: never.
     pub multipart_expiry: Option<Duration>,
@@ -157,11 +157,11 @@ pub struct StorageSettings {
 /// Section `audit`.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditSettings {
-    /// How long events are kept.
+    /// The time for which events are kept.
     pub age_max: Duration,
     /// Maximum number of events that are kept.
     pub records_max: u64,
-    /// Which requests for objects are recorded.
+    /// The requests for objects that are recorded.
     pub data_events: DataEvents,
 }
 
@@ -177,14 +177,14 @@ pub struct MetricSettings {
 pub struct EventSettings {
     /// Whether events are recorded.
     pub enabled: bool,
-    /// How long events are kept, and how many. Entries of the delivery log are kept for as long.
+    /// The retention of events. Entries of the delivery log are kept for as long.
     pub retention: EventRetention,
 }
 
 /// Section `lifecycle`.
 #[derive(Clone, Copy, Debug)]
 pub struct LifecycleSettings {
-    /// How the worker runs.
+    /// The options of the worker.
     pub options: LifecycleOptions,
     /// The length of a day.
     pub day: DayLength,
@@ -220,7 +220,7 @@ pub struct WebhookSettings {
     pub request_timeout: Duration,
     /// Attempts before a delivery fails permanently.
     pub maximum_attempts: u8,
-    /// How often due deliveries are looked for.
+    /// The interval at which due deliveries are looked for.
     pub poll_interval: Duration,
     /// Maximum number of requests to one webhook at a time.
     pub concurrency_per_target: usize,
@@ -228,7 +228,7 @@ pub struct WebhookSettings {
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What section `s3` says.
+/// The section `s3` of the configuration.
 struct S3Settings {
     compatibility: Compatibility,
     accepts_signature_v2: bool,

@@ -26,7 +26,7 @@ pub struct TlsSettings {
     pub api: Option<PairFiles>,
     /// The console's listener.
     pub console: Option<PairFiles>,
-    /// How long browsers use only TLS for this host, in seconds.
+    /// The time for which browsers use only TLS for this host, in seconds.
     pub hsts_seconds: u32,
 }
 

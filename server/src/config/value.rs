@@ -59,7 +59,7 @@ const HOST_NAMES_MAX: usize = 64;
 /// Maximum number of texts in a list, and of the bytes of each.
 const TEXTS_MAX: usize = 64;
 const TEXT_BYTES_MAX: usize = 256;
-/// What marks a host that browsers reach through TLS.
+/// The beginning of a host that browsers reach through TLS.
 pub(crate) const HTTPS: &str = "https://";
 /// Maximum length of a host name in bytes (RFC 1035 section 2.3.4).
 const HOST_NAME_BYTES_MAX: usize = 253;

@@ -21,7 +21,7 @@ struct Facts {
     /// The addresses of the planes, as URLs.
     data: String,
     management: String,
-    /// Where shares are served, if not on the management plane only.
+    /// The address at which shares are served, if not on the management plane only.
     console: Option<String>,
     access_key: String,
     secret_key: String,
@@ -84,7 +84,7 @@ fn url(address: SocketAddr, has_tls: bool) -> String {
     format!("{scheme}://{address}")
 }
 
-/// How to make clients trust the certificate.
+/// Returns how to make clients trust the certificate.
 fn trust(authority: &Path) -> String {
     // Clients may be started in any folder.
     let authority = std::path::absolute(authority).unwrap_or_else(|_| authority.to_owned());

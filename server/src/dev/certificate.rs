@@ -23,7 +23,7 @@ const CERTIFICATE_FILE: &str = "dev-tls-certificate.pem";
 const KEY_FILE: &str = "dev-tls-key.pem";
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// How long the certificate is valid: less than the 398 days that browsers accept.
+/// The lifetime of the certificate: less than the 398 days that browsers accept.
 const LIFETIME: Duration = DAY.saturating_mul(365);
 /// With less than this left, the certificate is replaced.
 const LEFT_MIN: Duration = DAY.saturating_mul(30);

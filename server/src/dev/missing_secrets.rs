@@ -1,4 +1,4 @@
-//! What to do when `serve` has no secrets: try `--dev`, or create them.
+//! Advice when `serve` has no secrets: try `--dev`, or create them.
 
 use super::program;
 use super::secrets::GENERATED;

@@ -1,4 +1,4 @@
-//! How printed commands name this program.
+//! The name of this program in printed commands.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -82,7 +82,7 @@ impl std::error::Error for DevSecretsError {}
 /// The file that marks a folder as a store.
 const STORE_FILE: &str = "superblock.json";
 
-/// Where the secrets of a data folder come from.
+/// The source of a data folder's secrets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DevSecrets {
     /// They are stored in this file.

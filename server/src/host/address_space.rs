@@ -10,7 +10,7 @@ const OF_PROCESS: u64 = 1 << 41;
 /// Checks that the metadata can be mapped.
 ///
 /// # Errors
-/// What to do. A process that is short of address space would refuse writes, or end, at a later time.
+/// The remedy. A process that is short of address space would refuse writes, or end, at a later time.
 pub(crate) fn check(slices: usize) -> Result<(), String> {
     let needed = OF_PROCESS + slices as u64 * OF_SLICE;
     match getrlimit(Resource::As).current {

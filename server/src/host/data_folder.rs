@@ -1,4 +1,4 @@
-//! What the host says about the data folder: its file system, and why it cannot be written.
+//! The file system of the data folder, and hints on write errors.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -25,16 +25,16 @@ const OVERLAY: u64 = 0x794C_7630;
 pub(crate) struct FileSystem {
     /// Its name, for people.
     pub(crate) name: &'static str,
-    /// When stored data is lost, and what to do instead.
+    /// The loss of stored data, and its remedy.
     pub(crate) loss: Option<Loss>,
 }
 
-/// When data on a file system is lost.
+/// A loss of data on a file system, with its remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     /// A sentence without its full stop.
     pub(crate) when: &'static str,
-    /// What to do.
+    /// The remedy.
     pub(crate) fix: &'static str,
 }
 

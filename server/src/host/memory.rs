@@ -1,4 +1,4 @@
-//! How much memory this process may use: the memory of the host, or the limit of a control group.
+//! The memory limit of this process: the memory of the host, or the limit of a control group.
 //!
 //! Control groups of both versions are read, because hosts with version 1, or with both versions, still exist. In a container
 //! only the group's own folder may be visible, mounted as the root. On a host the limits of all groups up to the root apply.
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Assumed if the system reports nothing: small enough for any host that runs this.
 const MEMORY_BYTES_FALLBACK: u64 = 1 << 30;
-/// Where control groups are mounted.
+/// The folder in which control groups are mounted.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 /// The limits of a group of version 2: beyond the first it is killed, beyond the second it is throttled until it makes no
 /// progress.
@@ -22,7 +22,7 @@ const CONTROLLER_1: &str = "memory";
 pub(crate) struct Usable {
     /// Bytes.
     pub(crate) bytes: u64,
-    /// What sets this limit.
+    /// The source of this limit.
     pub(crate) set_by: SetBy,
 }
 

@@ -1,4 +1,4 @@
-//! What the process uses of its host: memory, open files, ports, permissions, and the service manager.
+//! The host of the process: memory, open files, ports, permissions, and the service manager.
 
 pub(crate) mod address_space;
 pub(crate) mod data_folder;

@@ -25,7 +25,7 @@ pub(crate) struct Connections {
     pub(crate) console: usize,
 }
 
-/// What needs descriptors all the time.
+/// The permanent users of file descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Users {
     pub(crate) executors: usize,
@@ -57,7 +57,7 @@ pub(crate) fn raise() -> Option<u64> {
 /// Returns how many of the `wanted` connections can be open.
 ///
 /// # Errors
-/// What to do, if the limit is too low for any useful number.
+/// The remedy, if the limit is too low for any useful number.
 pub(crate) fn connections_within(
     limit: Option<u64>,
     users: Users,

@@ -13,7 +13,7 @@ use super::port_holder::{self, Holder};
 pub struct PortError {
     /// The address, as the user knows it.
     shown: String,
-    /// Where the address is configured: a variable, an option or a key of the file.
+    /// The place where the address is configured: a variable, an option or a key of the file.
     setting: String,
     error: io::Error,
     /// The process that uses the port, if it is in use.

@@ -19,7 +19,7 @@ use crate::config::Environment;
 
 /// Names the manager's socket.
 const SOCKET_VARIABLE: &str = "NOTIFY_SOCKET";
-/// How long sending may block if the manager's queue is full.
+/// The time for which sending may block if the manager's queue is full.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of a status. systemd drops datagrams of more than 4096 bytes, and a status has other fields beside it.
 const STATUS_BYTES_MAX: usize = 2048;

@@ -1,9 +1,9 @@
 //! The life of the server process: start, requests, shutdown.
 //!
 //! The order of a start matters: configuration, log, ports, host checks, store, audit trail, directory of accounts, listeners,
-//! webhooks, executors. Nothing is changed before the configuration has been validated and the ports have been found free. The host is
-//! checked before the store is opened. Listeners are opened after the store, so that no client waits for it. The store is
-//! closed after the last executor has ended.
+//! webhooks, executors. Nothing is changed before the configuration has been validated and the ports have been found free. The
+//! host is checked before the store is opened. Listeners are opened after the store, so that no client waits for it. The store
+//! is closed after the last executor has ended.
 
 mod audit;
 mod directory;

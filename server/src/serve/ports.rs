@@ -11,7 +11,7 @@ use crate::config::Settings;
 use crate::error::ServeError;
 use crate::host::port::{self, PortError};
 
-/// How long a start waits for a port that no running process has.
+/// The time for which a start waits for a port that no running process has.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A process that is being killed may still have its port for this long.
 const SETTLE: Duration = Duration::from_millis(250);

@@ -30,8 +30,8 @@ impl Shutdown {
         }
     }
 
-    /// Reports that this executor's data plane and console have ended. After the last one, the management plane gets the rest of the grace
-    /// period.
+    /// Reports that this executor's data plane and console have ended. After the last one, the management plane gets the rest
+    /// of the grace period.
     ///
     /// # Panics
     /// If it is called more often than there are executors.

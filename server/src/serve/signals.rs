@@ -17,13 +17,13 @@ use crate::host::sd_notify::ServiceManager;
 
 /// The exit code is this plus the signal's number, as shells report a process that a signal ended.
 const EXIT_BY_SIGNAL: i32 = 128;
-/// How long an immediate exit waits for the log to be written.
+/// The time for which an immediate exit waits for the log to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Signals closer together than this belong to one request to end the process.
 const SAME_REQUEST: Duration = Duration::from_millis(100);
 
-/// What a SIGTERM or SIGINT asks for.
+/// The request that a SIGTERM or SIGINT makes.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Drain,

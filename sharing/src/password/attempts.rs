@@ -40,7 +40,7 @@ struct Tables {
     shares: Table<LinkId, ShareFailures>,
 }
 
-/// What a table keeps of an entry.
+/// The failures that a table keeps of an entry.
 trait Failures: Default {
     /// Removes what is too old.
     fn prune(&mut self, now: Instant);
@@ -197,7 +197,7 @@ impl Attempts {
     /// Begins an attempt.
     ///
     /// # Errors
-    /// How long to wait until the next attempt is allowed.
+    /// The time until the next attempt is allowed.
     pub(crate) fn begin(&self, share: LinkId, client: IpAddr, now: Instant) -> Result<Attempt, Duration> {
         let client = client_network(client);
         let tables = &mut *self.lock();

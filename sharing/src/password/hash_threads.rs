@@ -1,8 +1,8 @@
 //! Threads that hash passwords: at most two at a time in the whole process, at low priority.
 //!
-//! A hash takes [`MEMORY_KIB`](crate::types::password::MEMORY_KIB) of memory and tens of milliseconds of a core, so executors must not
-//! compute it, and visitors must not be able to force many at once. The queue is bounded. Threads start when there is work, and
-//! give their memory back when there was none for a while.
+//! A hash takes [`MEMORY_KIB`](crate::types::password::MEMORY_KIB) of memory and tens of milliseconds of a core, so executors
+//! must not compute it, and visitors must not be able to force many at once. The queue is bounded. Threads start when there is
+//! work, and give their memory back when there was none for a while.
 
 use crate::types::password::HashMemory;
 use futures_channel::oneshot;
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) const HASH_THREADS_MAX: usize = 2;
 /// Hashes that may wait: about a second of work.
 const WAITING_MAX: usize = 64;
-/// How long a thread waits for another hash before it ends.
+/// The time for which a thread waits for another hash before it ends.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// Executors come first: a thread of this niceness gets about a tenth of a busy core.
 const NICENESS: i32 = 10;

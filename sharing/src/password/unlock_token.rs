@@ -32,7 +32,7 @@ const TOKEN_BYTES: usize = SIGNED_BYTES + MAC_BYTES;
 pub struct Unlock {
     /// The token, for the cookie or the header `x-service-unlock`.
     pub token: Zeroizing<String>,
-    /// When it ends.
+    /// The end of the unlock.
     pub expires_at: Timestamp,
 }
 

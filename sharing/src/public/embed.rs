@@ -1,9 +1,9 @@
 //! `/e/{token}`: embeds, for pages of other sites.
 //!
-//! The checks come in this order, and the first that fails decides: method, token, revocation and expiry, the configuration, the
-//! page's origin, the use that the browser wants to make of the content, the object, its type, the request's conditions, its range.
-//! Everything is read from the durable state for every request. So a revocation is in force at once, also for a browser that
-//! revalidates what it has.
+//! The checks come in this order, and the first that fails decides: method, token, revocation and expiry, the configuration,
+//! the page's origin, the use that the browser wants to make of the content, the object, its type, the request's conditions,
+//! its range. Everything is read from the durable state for every request. So a revocation is in force at once, also for a
+//! browser that revalidates what it has.
 
 mod access;
 mod headers;
@@ -29,8 +29,8 @@ use cairn_transfer::{ReadPlan, StartedPayload, stored_content_type};
 use refusals::readable_by;
 use std::sync::Arc;
 
-/// What the paths of embeds begin with. No bucket has a name of one letter, so no object is at such a path. The second form means
-/// the same (RFC 3986, section 6.2.2.2): a token must not become the key of an S3 request, which may be logged.
+/// The beginnings of the paths of embeds. No bucket has a name of one letter, so no object is at such a path. The second form
+/// means the same (RFC 3986, section 6.2.2.2): a token must not become the key of an S3 request, which may be logged.
 const PREFIXES: [&str; 2] = ["/e/", "/%65/"];
 /// The route's pattern.
 const ROUTE: &str = "/e/{token}";
@@ -39,7 +39,7 @@ const OPERATION: &str = "get_embed";
 /// The methods of embeds.
 const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// What follows the prefix of embeds.
+/// Returns what follows the prefix of embeds.
 fn token_text(path: &str) -> Option<&str> {
     PREFIXES.iter().find_map(|prefix| path.strip_prefix(prefix))
 }

@@ -12,7 +12,7 @@ use crate::types::token::TokenHash;
 use cairn_http1::{Method, ResponseHead, StatusCode};
 use cairn_net::{Request, Response, ResponseBody};
 
-/// What the paths of shares begin with. No bucket has a name of one letter. The second form means the same.
+/// The beginnings of the paths of shares. No bucket has a name of one letter. The second form means the same.
 const PREFIXES: [&str; 2] = ["/s/", "/%73/"];
 /// The route's pattern.
 const ROUTE: &str = "/s/{token}";
@@ -49,8 +49,8 @@ impl PublicLinks {
         Response::new(head, body, &request.id).of(ROUTE, OPERATION).with_error(Some("SHARE_NOT_FOUND"))
     }
 
-    /// Returns whether a key contains the path of a link that exists, such as `s/{token}`: a base URL may have a path of its own,
-    /// which looks like a bucket at the data plane. Links are looked up only for keys that have the form.
+    /// Returns whether a key contains the path of a link that exists, such as `s/{token}`: a base URL may have a path of its
+    /// own, which looks like a bucket at the data plane. Links are looked up only for keys that have the form.
     #[must_use]
     pub fn names_link(&self, key: &str) -> bool {
         let mut previous = "";

@@ -1,4 +1,4 @@
-//! What a visitor's program prefers: a page or JSON, and which language.
+//! Content negotiation with visitors: a page or JSON, and the language.
 //!
 //! Source: RFC 9110, section 12 (content negotiation).
 

@@ -9,7 +9,7 @@ use cairn_tables::StoreFailure;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a record of a read needs. Kept as long as the response may still fail.
+/// The parts of a read's audit record. Kept as long as the response may still fail.
 pub(super) struct ReadAudit {
     log: Arc<AuditLog>,
     operation: &'static str,
@@ -45,7 +45,7 @@ impl ReadAudit {
         Self { request_id: request_id.to_owned(), ..self }
     }
 
-    /// Records a read that is about to be answered (`observability.audit_data_events`).
+    /// Records a read that is about to be answered (`audit.data_events`).
     ///
     /// # Errors
     /// It cannot be recorded, so it must not be answered.

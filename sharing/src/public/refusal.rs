@@ -1,6 +1,7 @@
-//! Why a visitor is refused.
+//! Refusals of visitors.
 //!
-//! `share/refusals.rs` and `embed/refusals.rs` make all refusals. Shares answer with JSON or a page, embeds with a line of text.
+//! `share/refusals.rs` and `embed/refusals.rs` make all refusals. Shares answer with JSON or a page, embeds with a line of
+//! text.
 
 use crate::denied::DeniedReason;
 use cairn_http1::{ResponseHead, StatusCode};
@@ -10,7 +11,7 @@ use std::borrow::Cow;
 /// Seconds after which a visitor may try again when the service had no capacity.
 pub(super) const BUSY_SECONDS: u32 = 2;
 
-/// Why a request is refused.
+/// A refusal of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,

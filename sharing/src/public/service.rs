@@ -8,7 +8,7 @@ use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBod
 use cairn_observe::{Plane, log_exchange};
 use std::rc::Rc;
 
-/// What crawlers may read. Shares are not excluded here: a crawler that may not read them would not see that they must not be
+/// The rules for crawlers. Shares are not excluded here: a crawler that may not read them would not see that they must not be
 /// indexed (`X-Robots-Tag`).
 const ROBOTS: &str = "User-agent: *\nAllow: /s/\nDisallow: /\n";
 

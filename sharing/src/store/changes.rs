@@ -14,7 +14,7 @@ use cairn_tables::{Space, StoreFailure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How many links there may be for another one to be created.
+/// The limits on links: how many there may be for another one to be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LinkLimits {
     links: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Changes {
     pub(super) shared: Arc<LinkState>,
 }
 
-/// What became of a download that had to be counted.
+/// The outcome of a download that had to be counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Counted {
     /// It was counted, durably.
@@ -43,7 +43,7 @@ pub(crate) enum Counted {
     Refused(LinkStatus),
 }
 
-/// Whether a change changed anything.
+/// The kind of a write: of a new record, or of an existing one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Write {
     /// A new record.

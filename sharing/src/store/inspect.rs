@@ -10,7 +10,7 @@ use crate::types::share::Share;
 use cairn_lmdb::{ReadTxn, Table};
 use cairn_tables::StoreFailure;
 
-/// How often an inspection looks whether somebody still waits for it.
+/// The number of records after which an inspection looks whether somebody still waits for it.
 const RECORDS_BETWEEN_CHECKS: u64 = 1024;
 
 /// Something wrong with a record.
@@ -20,11 +20,11 @@ pub struct LinkFinding {
     pub bucket: Option<String>,
     /// The object's key, if it is known.
     pub key: Option<String>,
-    /// What is wrong, for people.
+    /// The problem, for people.
     pub detail: String,
 }
 
-/// What was examined and found so far.
+/// The report of an examination so far.
 struct Report<'w> {
     is_wanted: &'w dyn Fn() -> bool,
     records: u64,

@@ -8,7 +8,7 @@ use crate::types::author::Author;
 use crate::types::id::{ID_BYTES, LinkId};
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
 
-/// Which links a page contains. The newest come first.
+/// A query for a page of links. The newest come first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkQuery {
     /// Only links of the bucket with this number.
@@ -30,7 +30,7 @@ pub struct LinkQuery {
 pub struct LinkPage<T> {
     /// The links, the newest first. There may be fewer than the limit although more follow.
     pub links: Vec<T>,
-    /// Where the next page begins; `None`: this is the last one.
+    /// The start of the next page; `None`: this is the last one.
     pub next: Option<LinkId>,
 }
 

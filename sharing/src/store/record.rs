@@ -1,7 +1,7 @@
 //! Records of links on disk.
 //!
-//! Each kind has four tables, named `share_…` and `embed_…`. Records have version 1, apart from shares of members. Numbers in keys
-//! are big-endian, numbers in bodies little-endian.
+//! Each kind has four tables, named `share_…` and `embed_…`. Records have version 1, apart from shares of members. Numbers in
+//! keys are big-endian, numbers in bodies little-endian.
 //! ```text
 //! tokens       SHA-256 of the token (32)                              kind (1: share, 2: embed), link id (16)
 //! …_links      link id (16)                                           JSON, see below
@@ -49,7 +49,7 @@ pub(super) const fn kind_byte(kind: LinkKind) -> u8 {
     }
 }
 
-/// What a record has besides the link itself.
+/// The token of a stored record: what it has besides the link itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StoredToken {
     pub(super) hash: TokenHash,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Author {
     /// The OpenID provider.
     pub issuer: String,
-    /// Who the person is to the provider.
+    /// The identity of the person at the provider.
     pub subject: String,
     /// The names of the policies that the member had.
     pub policies: Vec<String>,

@@ -7,11 +7,11 @@ use cairn_model::Timestamp;
 /// An embed (specification, "Embed link").
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Embed {
-    /// What every link has.
+    /// The common fields of every link.
     pub link: Link,
     /// The origins whose pages may use it, at least one.
     pub allowed_origins: Vec<WebOrigin>,
-    /// How a browser treats the content.
+    /// The disposition of the content.
     pub disposition: Disposition,
 }
 
@@ -26,11 +26,11 @@ impl Embed {
 /// A new embed.
 #[derive(Clone, Debug)]
 pub struct NewEmbed {
-    /// What every link has.
+    /// The common fields of every link.
     pub link: NewLink,
     /// The origins whose pages may use it, 1 to [`ORIGINS_MAX`](crate::ORIGINS_MAX).
     pub allowed_origins: Vec<WebOrigin>,
-    /// How a browser treats the content. The caller has checked that the type of the object allows it.
+    /// The disposition of the content. The caller has checked that the type of the object allows it.
     pub disposition: Disposition,
 }
 
@@ -39,10 +39,10 @@ pub struct NewEmbed {
 pub struct EmbedChange {
     /// The label; empty removes it.
     pub label: Option<String>,
-    /// When it stops working; `Some(None)`: never.
+    /// The time when it stops working; `Some(None)`: never.
     pub expires_at: Option<Option<Timestamp>>,
     /// The origins whose pages may use it.
     pub allowed_origins: Option<Vec<WebOrigin>>,
-    /// How a browser treats the content.
+    /// The disposition of the content.
     pub disposition: Option<Disposition>,
 }

@@ -1,4 +1,4 @@
-//! What shares and embeds have in common.
+//! The fields that shares and embeds have in common.
 
 use crate::types::id::LinkId;
 use cairn_engine::Bucket;
@@ -53,7 +53,7 @@ impl LinkObject {
     }
 }
 
-/// How a browser treats the content.
+/// The disposition of content: whether a browser shows or saves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disposition {
     /// It is shown, if its type allows that; other types are downloaded.
@@ -79,7 +79,7 @@ impl Disposition {
     }
 }
 
-/// Whether a link can be used.
+/// The status of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkStatus {
     /// It can be used.
@@ -114,7 +114,7 @@ impl LinkStatus {
     }
 }
 
-/// What every link has.
+/// The common fields of every link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     /// The id.
@@ -123,17 +123,17 @@ pub struct Link {
     pub object: LinkObject,
     /// Free text for people; empty if not set.
     pub label: String,
-    /// When it was created.
+    /// The time when it was created.
     pub created_at: Timestamp,
-    /// Who created it: the principal, as in the audit trail.
+    /// The principal that created it, as in the audit trail.
     pub created_by: String,
-    /// When it stops working; `None`: never.
+    /// The time when it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// The time when it was revoked.
     pub revoked_at: Option<Timestamp>,
     /// Downloads that were counted.
     pub access_count: u64,
-    /// When the last download was counted.
+    /// The time when the last download was counted.
     pub last_accessed_at: Option<Timestamp>,
 }
 
@@ -150,15 +150,15 @@ impl Link {
     }
 }
 
-/// What a caller chooses for every new link.
+/// The values that a caller chooses for every new link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewLink {
     /// The object, which exists.
     pub object: LinkObject,
     /// Free text for people; empty if not set.
     pub label: String,
-    /// Who creates it: the principal, as in the audit trail.
+    /// The principal that creates it, as in the audit trail.
     pub created_by: String,
-    /// When it stops working; `None`: never.
+    /// The time when it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
 }

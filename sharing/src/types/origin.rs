@@ -1,9 +1,9 @@
 //! Web origins: scheme, host and port, in the form in which browsers send them (RFC 6454).
 //!
-//! An entry of `allowed_origins` is brought into the form that browsers send (WHATWG URL Standard, "origin" and "host parsing"):
-//! lower case, internationalised names in Punycode, no default port. What a browser would never send is refused, because it could
-//! never match. The origin of a request is cut out of `Origin` or `Referer` before it is parsed, and by the same parser: no other
-//! part of a URL can take its place.
+//! An entry of `allowed_origins` is brought into the form that browsers send (WHATWG URL Standard, "origin" and "host
+//! parsing"): lower case, internationalised names in Punycode, no default port. What a browser would never send is refused,
+//! because it could never match. The origin of a request is cut out of `Origin` or `Referer` before it is parsed, and by the
+//! same parser: no other part of a URL can take its place.
 
 use crate::limits::ORIGIN_BYTES_MAX;
 use idna::AsciiDenyList;
@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct WebOrigin(Box<str>);
 
-/// Why a text is not an origin. Holds the violated rule, as part of a sentence.
+/// The error of a text that is no origin. Holds the violated rule, as part of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InvalidOrigin(pub &'static str);
 
@@ -62,8 +62,8 @@ impl WebOrigin {
         Self::find(origins, text)
     }
 
-    /// Returns which of these origins the URL in a header `Referer` belongs to. Only the text before the path counts, and it must
-    /// be an origin as a whole.
+    /// Returns which of these origins the URL in a header `Referer` belongs to. Only the text before the path counts, and it
+    /// must be an origin as a whole.
     pub(crate) fn find_in_referrer<'o>(origins: &'o [Self], value: &[u8]) -> Option<&'o Self> {
         Self::find(origins, origin_text(value)?)
     }

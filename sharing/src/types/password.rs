@@ -25,7 +25,7 @@ const HASH_BYTES: usize = 32;
 /// Length of a generation in bytes.
 pub(crate) const GENERATION_BYTES: usize = 8;
 
-/// What is stored of a password.
+/// The stored verifier of a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PasswordVerifier {
     memory_kib: u32,

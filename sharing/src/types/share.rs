@@ -9,11 +9,11 @@ use zeroize::Zeroizing;
 /// A share (specification, "Share link").
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// What every link has.
+    /// The common fields of every link.
     pub link: Link,
     /// Checks the password; `None` if the share has no password.
     pub(crate) password: Option<PasswordVerifier>,
-    /// How a browser treats the content.
+    /// The disposition of the content.
     pub disposition: Disposition,
     /// Downloads after which it is exhausted; `None`: no limit.
     pub maximum_downloads: Option<u64>,
@@ -47,11 +47,11 @@ impl Share {
 
 /// A new share.
 pub struct NewShare {
-    /// What every link has.
+    /// The common fields of every link.
     pub link: NewLink,
     /// The password, if one is required.
     pub password: Option<Zeroizing<String>>,
-    /// How a browser treats the content.
+    /// The disposition of the content.
     pub disposition: Disposition,
     /// Downloads after which it is exhausted, at least 1; `None`: no limit.
     pub maximum_downloads: Option<u64>,
@@ -64,7 +64,7 @@ pub struct NewShare {
 pub struct ShareChange {
     /// The label; empty removes it.
     pub label: Option<String>,
-    /// When it stops working.
+    /// The time when it stops working.
     pub expires_at: Option<Option<Timestamp>>,
     /// The password. Every change of it ends all unlocks.
     pub password: Option<Option<Zeroizing<String>>>,

@@ -32,7 +32,7 @@ LARGE_BYTES = 17_000_000
 
 
 def said(client: dict, mode: str, transport: str, parts: tuple[str, ...] = ("settings", "notes")) -> str:
-    """What the doctor says about a client, without a certificate authority of one's own."""
+    """The doctor's output about a client, without a certificate authority of one's own."""
     holds = {mode, "tls" if transport == "TLS" else "http"}
     texts = [text for _, text in blocks(client, holds)] if "settings" in parts else []
     return "\n".join(texts + (notes(client, holds) if "notes" in parts else []))
@@ -44,7 +44,7 @@ def plain(text: str) -> str:
 
 
 def advised(row: str, mode: str, transport: str) -> str:
-    """What the matrix recommends in a mode over a transport."""
+    """Returns what the matrix recommends in a mode over a transport."""
     line = next((line for line in DOCUMENT.read_text().splitlines() if line.startswith(f"| {row} | ") and line.count("|") == 4), None)
     assert line, f"docs/clients.md recommends nothing for {row}"
     cell = line.split(" | ")[1 if mode == "strict" else 2].removesuffix(" |")

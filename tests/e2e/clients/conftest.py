@@ -94,7 +94,7 @@ def tree(run_folder: Path) -> Tree:
 
 @pytest.fixture
 def out(tmp_path: Path) -> Iterator[Path]:
-    """Where a tree is copied out to; removed afterwards, for it is large."""
+    """A folder for the copy of a tree; removed afterwards, for it is large."""
     folder = tmp_path / "out"
     folder.mkdir()
     yield folder
@@ -102,7 +102,7 @@ def out(tmp_path: Path) -> Iterator[Path]:
 
 
 def client_environment(store: Cairn, home: Path) -> dict[str, str]:
-    """What the command-line clients are told: keys, region, endpoint, and checksums only where required."""
+    """The environment of the command-line clients: keys, region, endpoint, and checksums only where required."""
     home.mkdir(parents=True, exist_ok=True)
     return clean_environment() | {
         "HOME": str(home),

@@ -22,7 +22,7 @@ CACHE_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Copy:
-    """How a client copies the file in and out."""
+    """The commands by which a client copies the file in and out."""
 
     size_bytes: int
     # Upload and read-ahead buffers, and what the allocator holds on to; far less than the file.

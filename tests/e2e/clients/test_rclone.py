@@ -69,7 +69,7 @@ def test_a_file_in_parts(rclone, command, bucket: str, tmp_path: Path):
 
 
 def test_a_file_from_many_threads(rclone, bucket: str, tmp_path: Path):
-    """What rclone does by itself from 256 MiB on, here with a small file."""
+    """The transfer that rclone chooses by itself from 256 MiB on, here with a small file."""
     (tmp_path / "file").write_bytes(random_bytes("threads", 3 * PART_BYTES + 1))
     options = ("--multi-thread-cutoff", "5M", "--multi-thread-streams", "3", "--multi-thread-chunk-size", "5M", "--s3-chunk-size", "5M")
     rclone("copy", *options, tmp_path / "file", f":s3:{bucket}")

@@ -37,7 +37,7 @@ def pair(cookie: str) -> str:
 
 
 def is_secure(cookie: str) -> bool:
-    """Whether browsers send the cookie over TLS only. Prefix and attribute always come together."""
+    """Returns whether browsers send the cookie over TLS only. Prefix and attribute always come together."""
     parts = cookie.split("; ")
     assert cookie.startswith("__Host-") == ("Secure" in parts) and "Path=/" in parts and "HttpOnly" in parts, cookie
     return "Secure" in parts

@@ -68,7 +68,7 @@ def arrives_unnoticed(store: Cairn, bucket: str, folder: Path) -> None:
 
 
 def uploaded(page: Page) -> int:
-    """How many objects were sent since the last call."""
+    """Returns how many objects were sent since the last call."""
     return sum("/object/" in url for url in page.requests())
 
 

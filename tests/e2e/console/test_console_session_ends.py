@@ -88,7 +88,7 @@ CASES = [("by_session", end) for end in ENDS] + [("by_token", delete_token), ("b
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1].__name__}")
 def case(request: pytest.FixtureRequest) -> tuple[str, Callable]:
-    """How a user sends requests, and what ends the session or token."""
+    """The ways in which a user sends requests, and what ends the session or token."""
     return request.param
 
 

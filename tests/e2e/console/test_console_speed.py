@@ -1,4 +1,4 @@
-"""What a user of the console waits for: the budget of a first view, long lists, and a slow network.
+"""The waiting times of a user of the console: the budget of a first view, long lists, and a slow network.
 
 Other tests run at the same time, so what is counted here are requests, bytes and rows that are drawn. `tests/campaign console`
 measures times.

@@ -1,4 +1,4 @@
-"""What people without a role may do with tags and with versions: the same as an account with their policies through S3."""
+"""The rights of people without a role on tags and versions: the same as an account with their policies through S3."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -52,7 +52,7 @@ def is_accepted(
     program: list[str], timestamp: int, signature: str, *, secret: str = SECRET, event_id: str = EVENT_ID, body: bytes = BODY,
     tolerance: int | None = None,
 ) -> bool:
-    """Whether an example accepts a delivery. Anything but an answer is an error."""
+    """Returns whether an example accepts a delivery. Anything but an answer is an error."""
     environment = os.environ | {
         "WEBHOOK_SECRET": secret, "WEBHOOK_ID": event_id, "WEBHOOK_TIMESTAMP": str(timestamp), "WEBHOOK_SIGNATURE": signature,
     }

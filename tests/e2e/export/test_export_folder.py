@@ -158,7 +158,7 @@ def test_damaged_objects_are_named_and_the_others_exported(make_store, tmp_path:
 
 @pytest.fixture
 def gate(source: Cairn, exporter: Exporter) -> Iterator[Gate]:
-    """What holds the server's answers back."""
+    """A proxy that holds the server's answers back."""
     with Gate(source.api_port) as gate:
         exporter.relay = gate.endpoint
         yield gate

@@ -61,7 +61,7 @@ def own_importer(filled_minio: Minio, make_store: Callable[..., Cairn], tmp_path
 
 @pytest.fixture
 def gate(own_importer: Importer) -> Iterator[Gate]:
-    """What holds the source's answers back."""
+    """A proxy that holds the source's answers back."""
     with Gate(own_importer.source.port) as gate:
         own_importer.relay = gate.endpoint
         yield gate

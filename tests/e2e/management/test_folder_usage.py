@@ -1,4 +1,4 @@
-"""What folders take up, counted page by page: sums, tokens, changes between pages, hostile keys, the command."""
+"""The sizes of folders, counted page by page: sums, tokens, changes between pages, hostile keys, the command."""
 
 import random
 import socket

@@ -49,7 +49,7 @@ def guess(store: Cairn, access_key: str, ended: Event) -> tuple[Counter[str], fl
 
 @dataclass
 class Attack:
-    """What an attack got: the codes of all responses, the longest wait for one, and how long it lasted."""
+    """The result of an attack: the codes of all responses, the longest wait for one, and how long it lasted."""
 
     codes: Counter[str]
     longest: float

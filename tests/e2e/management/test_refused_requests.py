@@ -175,7 +175,7 @@ def test_setting_is_named_with_its_value(refusing: Cairn, make_module_store: Cal
 
 
 def test_each_reason_has_its_advice(refusing: Cairn):
-    """What the commonest wrong configurations of clients lead to."""
+    """The refusals that the commonest wrong configurations of clients lead to."""
     s3 = refusing.s3
     wrong_secret = S3(LOOPBACK, refusing.s3_port, Credential(refusing.secrets.root_access_key, "wrong" * 8))
     expect(refusing.admin.put(f"/buckets/{BUCKET}/quota", {"quota": {"bytes": {"mode": "limit", "bytes": 100}, "objects": {"mode": "unlimited"}}}), 200)

@@ -1,4 +1,4 @@
-"""What tools read and set by habit: ACLs and settings of buckets. Extended mode only, beside what stays refused."""
+"""ACLs and settings of buckets, which tools read and set by habit. Extended mode only, beside what stays refused."""
 
 import pytest
 

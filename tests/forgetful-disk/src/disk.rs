@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes whole or not at all.
 pub(crate) const SECTOR_BYTES: usize = 512;
 
 /// Un-flushed bytes that the cache of the disk holds; beyond that the oldest writes become durable, as on a device.
@@ -20,7 +20,7 @@ const CACHE_BYTES_MAX: usize = 64 << 20;
 /// Bytes that are copied at once when an image is restored.
 const COPY_BYTES: u64 = 1 << 20;
 
-/// What a cut does to the writes that were not flushed.
+/// The fate of unflushed writes in a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CutMode {
     /// All are lost.
@@ -31,7 +31,7 @@ pub(crate) enum CutMode {
     Mix,
 }
 
-/// What a cut did.
+/// The result of a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) kept: u64,

@@ -14,7 +14,8 @@ enum Sum {
 }
 
 impl PartsChecksum {
-    /// Starts without parts. `None` for a checksum that no upload can have: of the whole object, by another algorithm than a CRC.
+    /// Starts without parts. `None` for a checksum that no upload can have: of the whole object, by another algorithm than a
+    /// CRC.
     #[must_use]
     pub fn new(upload: UploadChecksum) -> Option<Self> {
         Some(Self(match upload.kind {

@@ -12,7 +12,7 @@ use crate::signature::SigningSecrets;
 /// One attempt to deliver an event: everything that the request is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
-    /// Where to.
+    /// The target.
     pub target: &'a TargetUrl,
     /// The event's id: `x-service-event-id` and `webhook-id`.
     pub event_id: &'a str,
@@ -24,37 +24,37 @@ pub struct Delivery<'a> {
     pub attempted_at: Timestamp,
     /// The event as JSON.
     pub body: &'a [u8],
-    /// What the request is signed with.
+    /// The secrets that sign the request.
     pub secrets: SigningSecrets<'a>,
 }
 
-/// What came of an attempt. The answer's headers and body are not kept.
+/// The result of an attempt. The answer's headers and body are not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The status that the receiver answered with, if it answered.
     pub http_status: Option<u16>,
-    /// Why the attempt failed. `None` if and only if the status is 2xx.
+    /// The failure of the attempt. `None` if and only if the status is 2xx.
     pub error: Option<Failure>,
-    /// How long the receiver asked to wait, at most one hour. Only of failed attempts.
+    /// The time that the receiver asked to wait, at most one hour. Only of failed attempts.
     pub retry_after: Option<Duration>,
-    /// How long the attempt took.
+    /// The duration of the attempt.
     pub duration: Duration,
 }
 
 impl Attempt {
-    /// Whether the receiver answered 2xx.
+    /// Returns whether the receiver answered 2xx.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.error.is_none()
     }
 }
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// At what it failed.
     pub kind: FailureKind,
-    /// What happened, for people: at most 256 bytes, without control characters.
+    /// The description of the failure, for people: at most 256 bytes, without control characters.
     pub text: String,
 }
 

@@ -24,7 +24,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(super) struct Call {
     id: u64,
-    /// Where to.
+    /// The target.
     pub(super) target: TargetUrl,
     /// Whether pooled connections are left alone.
     only_new_connection: bool,
@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) judged: Vec<SocketAddr>,
     /// Whether a connection was made. Otherwise a pooled one is used.
     pub(super) has_connected: bool,
-    /// What the request failed at, if our own code knows it better than ureq.
+    /// The failure of the request, if our own code knows it better than ureq.
     pub(super) failure: Option<Failure>,
     /// The current step.
     pub(super) step: Step,
@@ -85,7 +85,7 @@ impl Call {
         self.id
     }
 
-    /// Whether the call may use a connection to this address that another call made.
+    /// Returns whether the call may use a connection to this address that another call made.
     fn may_reuse(&self, peer: SocketAddr) -> bool {
         !self.only_new_connection && self.judged.contains(&peer)
     }
@@ -105,7 +105,7 @@ pub(super) fn with<R>(action: impl FnOnce(&mut Call) -> R) -> Option<R> {
     CURRENT.with_borrow_mut(|call| call.as_mut().map(action))
 }
 
-/// Whether the current call may use a connection: one that it made, or one to an address that was judged for it.
+/// Returns whether the current call may use a connection: one that it made, or one to an address that was judged for it.
 pub(super) fn may_use(peer: SocketAddr, made_by: u64) -> bool {
     with(|call| call.id == made_by || call.may_reuse(peer)).unwrap_or(false)
 }

@@ -104,8 +104,8 @@ impl ShutdownHandle for Stream {
 
 /// A TCP connection.
 ///
-/// ureq's own one sends head and body in two packets and sets time limits anew for every read and write. This one sends what was
-/// written when an answer is awaited. It also knows to which address it is connected.
+/// ureq's own one sends head and body in two packets and sets time limits anew for every read and write. This one sends what
+/// was written when an answer is awaited. It also knows to which address it is connected.
 pub(super) struct TcpTransport {
     stream: Arc<Stream>,
     peer: SocketAddr,
@@ -161,7 +161,7 @@ impl Transport for TcpTransport {
         Ok(amount > 0)
     }
 
-    /// Whether the current call may use the connection, and the receiver has neither closed it nor sent anything.
+    /// Returns whether the current call may use the connection, and the receiver has neither closed it nor sent anything.
     fn is_open(&mut self) -> bool {
         if !call::may_use(self.peer, self.made_by) || !self.unsent.is_empty() {
             return false;

@@ -24,17 +24,17 @@ use crate::limits::{
     RESPONSE_BODY_BYTES_MAX, RESPONSE_BODY_WAIT, RESPONSE_HEAD_BYTES_MAX,
 };
 
-/// What deliveries present themselves as.
+/// The user agent of deliveries.
 const USER_AGENT: &str = concat!("Cairn-Webhook/", env!("CARGO_PKG_VERSION"));
 
 /// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Which targets are allowed.
+    /// The policy on targets.
     pub policy: TargetPolicy,
     /// Time limit of an attempt, from the look-up to the end of the answer.
     pub request_timeout: Duration,
-    /// Which certificate authorities are trusted.
+    /// The certificate authorities that are trusted.
     pub authorities: Authorities,
 }
 
@@ -246,7 +246,7 @@ fn discard(body: &mut Body) {
     while matches!(reader.read(&mut discarded), Ok(1..)) {}
 }
 
-/// Why a status is a failure. `None` for 2xx.
+/// Returns the reason why a status is a failure. `None` for 2xx.
 fn status_failure(status: u16) -> Option<Failure> {
     let text = match status {
         200..=299 => return None,

@@ -1,4 +1,4 @@
-//! A resolver for ureq that judges every address.
+//! A resolver for ureq that refuses forbidden addresses.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -7,7 +7,7 @@ use super::attempt::Attempt;
 /// A test delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What came of it.
+    /// The result of the attempt.
     pub attempt: Attempt,
     /// The steps up to the one that failed, or all of them. Plain HTTP has no step for TLS.
     pub steps: Vec<StepReport>,
@@ -16,13 +16,13 @@ pub struct Probe {
 /// One step of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepReport {
-    /// Which one.
+    /// The step.
     pub step: Step,
     /// Whether it succeeded.
     pub ok: bool,
-    /// What was seen, for people: at most 256 bytes.
+    /// The observation, for people: at most 256 bytes.
     pub detail: String,
-    /// How long it took.
+    /// The duration of the step.
     pub duration: Duration,
 }
 

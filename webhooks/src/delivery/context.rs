@@ -19,7 +19,7 @@ pub(crate) struct Context {
     /// Attempts after which a delivery has failed.
     pub(super) attempts_max: u8,
     pub(super) poll_interval: Duration,
-    /// How long attempts took.
+    /// The durations of attempts.
     pub(crate) durations: DurationHistogram,
     is_closing: AtomicBool,
     /// Counts changes of webhooks.

@@ -51,7 +51,7 @@ struct Hold {
 pub(super) struct OnDisk {
     /// Whether there may be some that are due.
     pub(super) may_be_due: bool,
-    /// When the next one is due, of those that are known.
+    /// The time when the next one is due, of those that are known.
     pub(super) next_due: Option<Timestamp>,
 }
 

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the loader waits when nothing is due later. It is woken for everything that it has to do.
+/// The wait of the loader when nothing is due later. It is woken for everything that it has to do.
 const TIMER_WAIT_NONE: Duration = Duration::from_secs(3600);
 
 /// A request to the loader: due deliveries of one kind and one webhook.

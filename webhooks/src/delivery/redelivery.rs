@@ -15,7 +15,7 @@ use cairn_tables::StoreFailure;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Which events are delivered again.
+/// The selection of events that are delivered again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Redeliver {
     /// Those of deliveries that failed, except events that were delivered since.

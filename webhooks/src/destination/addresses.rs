@@ -1,4 +1,4 @@
-//! Which addresses deliveries may go to: the special-purpose registries of IANA, as a table.
+//! Addresses that deliveries may go to: the special-purpose registries of IANA, as a table.
 //!
 //! IPv4 is open except for the blocks below. IPv6 is closed except for 2000::/3, of which further blocks are taken out. An
 //! address that carries an IPv4 address inside is judged by that one too, because the packets may end up there.
@@ -6,7 +6,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is, if it is not a public one.
+/// The kind of an address, if it is not a public one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
     /// 127.0.0.0/8 and `::1`.
@@ -34,7 +34,7 @@ pub enum AddressKind {
 }
 
 impl AddressKind {
-    /// Whether `webhooks.allow_private_networks` opens it.
+    /// Returns whether `webhooks.allow_private_networks` opens it.
     const fn is_private_network(self) -> bool {
         matches!(self, Self::Loopback | Self::Private | Self::Shared | Self::UniqueLocal)
     }
@@ -116,14 +116,14 @@ const BLOCKS_V6: [(Ipv6Addr, u32, AddressKind); 12] = [
     (Ipv6Addr::new(0x3ffe, 0, 0, 0, 0, 0, 0, 0), 16, AddressKind::Reserved),
 ];
 
-/// Why an address was refused.
+/// A refused address, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedAddress {
     /// The address.
     pub address: IpAddr,
     /// The IPv4 address inside of it that was refused.
     pub inside: Option<Ipv4Addr>,
-    /// What it is.
+    /// The kind of the address.
     pub kind: AddressKind,
     /// Whether `webhooks.allow_private_networks` would allow it.
     pub allowed_by_setting: bool,

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// What a host is when its last label is a number.
+/// The meaning of a host whose last label is a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Numeric {
     /// It does not end in a number: a name.
@@ -42,7 +42,7 @@ pub(super) fn parse(host: &str) -> Numeric {
     }
 }
 
-/// Whether a label looks like a number to some C library: digits, or `0x` and hexadecimal digits.
+/// Returns whether a label looks like a number to some C library: digits, or `0x` and hexadecimal digits.
 fn is_numeric(label: &str) -> bool {
     let hexadecimal =
         label.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));

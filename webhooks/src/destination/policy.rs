@@ -13,11 +13,11 @@ pub struct TargetPolicy {
     pub allow_http: bool,
     /// `webhooks.allow_private_networks`: whether loopback, private, shared and unique local addresses are allowed.
     pub allow_private_networks: bool,
-    /// Where this server listens. A delivery never goes there, whatever the settings.
+    /// The listeners of this server. A delivery never goes there, whatever the settings.
     pub own_listeners: Vec<SocketAddr>,
 }
 
-/// Why a target was refused.
+/// The reason why a target was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetRefused {
     /// `http`, although `webhooks.allow_http` is off.
@@ -28,7 +28,7 @@ pub enum TargetRefused {
     OwnListener(SocketAddr),
 }
 
-/// Why a webhook cannot be created with a URL.
+/// The reason why a webhook cannot be created with a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidTarget {
     /// The URL is not one of a target.
@@ -68,14 +68,14 @@ impl TargetPolicy {
     }
 }
 
-/// Whether a connection to the address reaches the listener.
+/// Returns whether a connection to the address reaches the listener.
 fn reaches(address: SocketAddr, listener: SocketAddr) -> bool {
     let listens_at = addresses::canonical(listener.ip());
     address.port() == listener.port()
         && (address.ip() == listens_at || listens_at.is_unspecified() && is_of_this_host(address.ip()))
 }
 
-/// Whether an address belongs to an interface of this host: then, and only then, a socket can be bound to it.
+/// Returns whether an address belongs to an interface of this host: then, and only then, a socket can be bound to it.
 fn is_of_this_host(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }

@@ -19,7 +19,7 @@ pub trait Resolver: Send + Sync {
     fn resolve(&self, name: &str, time_limit: Duration) -> Result<Vec<IpAddr>, LookupError>;
 }
 
-/// Why a look-up has no result.
+/// The reason why a look-up has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupError {
     /// The system's answer, in its words.

@@ -39,7 +39,7 @@ pub(crate) enum Host {
     Address(IpAddr),
 }
 
-/// What is wrong with a URL.
+/// An error in a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// More than 2048 bytes.
@@ -94,7 +94,7 @@ impl TargetUrl {
         Ok(Self { scheme, host, port, uri })
     }
 
-    /// Whether it is `https`.
+    /// Returns whether it is `https`.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.scheme == Scheme::Https
@@ -188,7 +188,7 @@ fn parse_host(text: &str) -> Result<Host, UrlError> {
     }
 }
 
-/// Whether it is a host name. Underscores are common in names of containers.
+/// Returns whether it is a host name. Underscores are common in names of containers.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=LABEL_BYTES_MAX).contains(&label.len())

@@ -31,7 +31,7 @@ pub(crate) struct NewDeliveries {
     pub(crate) position: Option<Tick>,
 }
 
-/// What came of an attempt, for the delivery.
+/// The verdict on a delivery after an attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It was delivered.
@@ -68,7 +68,7 @@ pub(super) struct Results {
     retried: u64,
 }
 
-/// What a transaction changes of the state of a webhook.
+/// The changes that a transaction makes to the state of a webhook.
 #[derive(Clone, Default, Debug)]
 struct Progress {
     health: Health,

@@ -1,7 +1,8 @@
 //! Removal of dropped deliveries, deleted webhooks and old log entries.
 //!
-//! Each step is one small transaction. Three things are removed: waiting deliveries of disabled webhooks and those whose events are gone, which leave an entry
-//! `dropped` in the log; everything of deleted webhooks; and log entries that are older than the events.
+//! Each step is one small transaction. Three things are removed: waiting deliveries of disabled webhooks and those whose events
+//! are gone, which leave an entry `dropped` in the log; everything of deleted webhooks; and log entries that are older than the
+//! events.
 
 use super::apply::{Batch, Outcome, Verdict};
 use super::delivery_record::{LogEntry, time_key_parts};
@@ -44,7 +45,7 @@ pub(super) fn step(shared: &Shared, now: Timestamp, retention: Retention) -> Res
     }
 }
 
-/// Whether log entries may have become too old since the last look.
+/// The retention state of the log: whether entries may have become too old since the last look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Retention {
     /// It is time to look.

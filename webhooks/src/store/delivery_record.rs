@@ -33,7 +33,7 @@ use cairn_model::Timestamp;
 const FLAG_REDELIVERY: u8 = 1;
 const FLAG_LAST: u8 = 2;
 
-/// What became of a delivery.
+/// The status of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeliveryStatus {
     /// It waits for an attempt, or an attempt is being made.

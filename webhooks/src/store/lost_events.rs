@@ -16,7 +16,7 @@ use cairn_engine::Tick;
 use cairn_lmdb::{Error, ReadTxn, WriteTxn};
 use cairn_model::Timestamp;
 
-/// How many events a webhook has lost, and since when.
+/// The losses of a webhook: how many events, and since when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Losses {
     pub(crate) events: u64,

@@ -8,7 +8,7 @@ use cairn_model::Timestamp;
 pub(crate) struct Recorded {
     pub(crate) webhook: WebhookId,
     pub(crate) id: DeliveryId,
-    /// When its next attempt is due, if there is one.
+    /// The time when its next attempt is due, if there is one.
     pub(crate) next: Option<Timestamp>,
 }
 

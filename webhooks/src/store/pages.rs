@@ -18,7 +18,7 @@ type Place = (Timestamp, DeliveryId);
 /// A part of the events whose deliveries failed.
 pub(crate) struct FailedEvents {
     pub(crate) events: Vec<(Tick, EventType)>,
-    /// Where the next part begins, if there may be one.
+    /// The start of the next part, if there may be one.
     pub(crate) next: Option<Place>,
 }
 
@@ -204,7 +204,7 @@ fn is_selected(query: &DeliveryQuery, found: &DeliveryEntry) -> bool {
     query.status.is_none_or(|status| status == found.status) && (found.event_lost || !query.lost)
 }
 
-/// What a record of the log is.
+/// The kind of a log record.
 #[derive(Clone, Copy)]
 enum Kind {
     Waiting,

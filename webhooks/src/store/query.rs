@@ -17,7 +17,7 @@ pub struct DeliveryQuery {
     pub status: Option<DeliveryStatus>,
     /// Only those of events that are lost.
     pub lost: bool,
-    /// Where the previous page ended ([`DeliveryPage::next`]).
+    /// The end of the previous page ([`DeliveryPage::next`]).
     pub after: Option<(Timestamp, DeliveryId)>,
     /// Most entries of the page, from 1 to [`crate::PAGE_DELIVERIES_MAX`].
     pub limit: usize,
@@ -35,7 +35,7 @@ impl Default for DeliveryQuery {
 pub struct DeliveryPage {
     /// The entries, latest first.
     pub deliveries: Vec<DeliveryEntry>,
-    /// Where the next page begins, if there may be one.
+    /// The start of the next page, if there may be one.
     pub next: Option<(Timestamp, DeliveryId)>,
 }
 
@@ -57,13 +57,13 @@ pub struct DeliveryEntry {
     pub status: DeliveryStatus,
     /// The HTTP status of the attempt, if the target answered.
     pub http_status: Option<u16>,
-    /// When the attempt began, or the delivery was queued or dropped.
+    /// The start of the attempt, or the time when the delivery was queued or dropped.
     pub timestamp: Timestamp,
     /// Whether the attempt succeeded.
     pub success: bool,
-    /// Why the attempt failed, or why the delivery was dropped.
+    /// The reason why the attempt failed, or why the delivery was dropped.
     pub error: Option<String>,
-    /// When the next attempt is due, or was due after a failed attempt.
+    /// The time when the next attempt is due, or was due after a failed attempt.
     pub next_attempt_at: Option<Timestamp>,
     /// Whether an administrator asked for this delivery.
     pub redelivery: bool,

@@ -15,7 +15,7 @@ pub(super) type Change = Box<dyn FnOnce(&Changes<'_>) + Send>;
 /// New deliveries, and who waits for them to be durable.
 pub(super) type NewWork = (NewDeliveries, SyncSender<Result<Vec<Waiting>, StoreFailure>>);
 
-/// What the writer does next.
+/// The next work of the writer.
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) changes: Vec<Change>,

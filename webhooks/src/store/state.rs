@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 pub(crate) struct WebhookState {
     pub(crate) record: Arc<WebhookRecord>,
     pub(crate) health: Health,
-    /// When the oldest waiting delivery was queued.
+    /// The time when the oldest waiting delivery was queued.
     pub(crate) oldest_pending: Option<Timestamp>,
     /// Events that were not delivered.
     pub(crate) losses: Losses,
@@ -41,7 +41,7 @@ impl State {
     }
 }
 
-/// What became of deliveries and attempts since the start.
+/// The results of deliveries and attempts since the start.
 #[derive(Default, Debug)]
 pub(crate) struct ResultCounters {
     pub(crate) succeeded: Counter,
@@ -52,7 +52,7 @@ pub(crate) struct ResultCounters {
     pub(crate) retried: Counter,
 }
 
-/// What the threads of the store share.
+/// The state that the threads of the store share.
 pub(crate) struct Shared {
     pub(crate) store: WebhookStore,
     /// The id of the object store, for the ids of its events.

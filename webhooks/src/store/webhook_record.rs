@@ -31,7 +31,7 @@ use std::io;
 /// The version of all records in this folder.
 pub(crate) const RECORD_VERSION: u8 = 1;
 
-/// What a client can set.
+/// The settings of a webhook that a client can change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
     pub(crate) target_url: String,
@@ -145,7 +145,7 @@ impl WebhookRecord {
     }
 }
 
-/// How deliveries to a webhook went.
+/// The health of a webhook's deliveries.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Health {
     /// Waiting deliveries.

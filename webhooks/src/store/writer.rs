@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-/// How long the writer waits before it tries again to write to a full disk.
+/// The wait of the writer before it tries again to write to a full disk.
 const FULL_DISK_WAIT: Duration = Duration::from_secs(1);
 
 /// Hands work to the writer thread.
@@ -91,13 +91,13 @@ impl Writer {
     }
 }
 
-/// What the thread does.
+/// The loop of the thread.
 struct Loop<'w> {
     shared: &'w Shared,
     queue: &'w Queue,
     /// Whether outcomes wait for space.
     is_waiting: bool,
-    /// When log entries were last looked for that are too old, and none was found.
+    /// The time of the last search for log entries that are too old, if none was found.
     retention_checked: Option<Instant>,
 }
 

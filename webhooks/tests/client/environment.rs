@@ -4,7 +4,7 @@ use super::{LONG, OK, deliver, local_client, succeeded};
 use crate::receiver::Receiver;
 use std::process::Command;
 
-/// Where the child process of the test delivers to.
+/// The variable with the address that the child process of the test delivers to.
 const TARGET: &str = "CAIRN_TEST_WEBHOOK_TARGET";
 
 /// Proxies are read from the environment by default. The connection would then go to the proxy, and the judged address would

@@ -35,7 +35,7 @@ pub(crate) fn local() -> TargetPolicy {
     TargetPolicy { allow_http: true, allow_private_networks: true, own_listeners: Vec::new() }
 }
 
-/// What is allowed by default, and plain HTTP.
+/// Returns the policy that is the default, with plain HTTP allowed.
 pub(crate) fn public() -> TargetPolicy {
     TargetPolicy { allow_http: true, ..TargetPolicy::default() }
 }

@@ -1,4 +1,4 @@
-//! Where deliveries must not go: each test is a way in which other projects were led to an inner address.
+//! Forbidden destinations of deliveries: each test is a way in which other projects were led to an inner address.
 
 use super::{Answers, LONG, OK, client, deliver, failed, local, local_client, public, succeeded};
 use crate::receiver::Receiver;

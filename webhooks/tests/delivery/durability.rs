@@ -1,4 +1,4 @@
-//! What a crash or an orderly end leaves.
+//! The state of deliveries after a crash or an orderly end.
 
 use super::support::{FakeClient, Gate, Setup, copy, new_webhook, open, status};
 use cairn_webhooks::{DeliveryStatus, NewWebhook, WebhookChange};

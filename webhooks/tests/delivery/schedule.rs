@@ -1,4 +1,4 @@
-//! When attempts are made: backoff, hold-back, probes.
+//! The schedule of attempts: backoff, hold-back, probes.
 
 use super::support::{Setup, no_answer, status};
 use cairn_model::Clock as _;

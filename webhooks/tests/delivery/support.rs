@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// How long a test waits for what must happen.
+/// The time for which a test waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) const STORE: [u8; 16] = [9; 16];
 
-/// When the clock begins: 2026.
+/// The start of the clock: 2026.
 const BEGUN: u64 = 1_767_225_600_000;
 
 /// Events in memory.
@@ -31,7 +31,7 @@ pub(crate) struct Events {
     state: Mutex<(Vec<StorageEvent>, u64)>,
     changed: Condvar,
     last: AtomicU64,
-    /// Where the last page began that was read.
+    /// The start of the last page that was read.
     read_from: AtomicU64,
 }
 

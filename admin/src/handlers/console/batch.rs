@@ -20,7 +20,8 @@ const BODY_FIELDS: [&str; 4] = ["content-length", "content-type", "transfer-enco
 /// is refused does not affect the others: its body has its error.
 ///
 /// # Errors
-/// `INVALID_REQUEST` if there is no path, if there are more than [`BATCH_READS_MAX`], or if one is not the path and query of a GET.
+/// `INVALID_REQUEST` if there is no path, if there are more than [`BATCH_READS_MAX`], or if one is not the path and query of a
+/// GET.
 pub(crate) async fn batch(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let parameters = Parameters::parse_with_list(call.head.query(), &[PATH], PATH)?;
     let targets: Vec<_> = parameters.texts(PATH).collect();

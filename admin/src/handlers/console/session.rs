@@ -44,7 +44,7 @@ struct SessionBody<'s> {
     role: &'static str,
     principal: &'s str,
     expires_at: String,
-    /// Where a person ends the session at the provider, too.
+    /// The URL at which a person ends the session at the provider, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_out_url: Option<String>,
 }

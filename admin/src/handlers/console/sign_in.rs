@@ -1,7 +1,7 @@
 //! `/sign-in`: people sign in through an OpenID provider.
 //!
-//! The page begins a sign-in and goes to the provider, which sends the browser to `/sign-in/callback`. From there it always goes to
-//! the page, never to an address that a request names. What went wrong is kept for the page, which asks for it.
+//! The page begins a sign-in and goes to the provider, which sends the browser to `/sign-in/callback`. From there it always
+//! goes to the page, never to an address that a request names. What went wrong is kept for the page, which asks for it.
 
 use cairn_http1::query_pairs;
 use cairn_model::{Clock, SystemClock};
@@ -17,9 +17,9 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-/// Where a browser goes after a sign-in.
+/// The page after a sign-in.
 const PAGE: &str = "/";
-/// Where it goes if the sign-in is not known, so that nothing is kept about it.
+/// The page after a sign-in that is not known, so that nothing is kept about it.
 const PAGE_OF_UNKNOWN: &str = "/?sign-in=unknown";
 
 impl Call<'_, '_> {
@@ -43,7 +43,7 @@ struct SignInBody<'s> {
     name: &'s str,
     /// The only origin at which the page can begin a sign-in.
     console_url: &'s str,
-    /// Why the last sign-in of this browser has failed. It is said once.
+    /// The reason why the last sign-in of this browser has failed. It is said once.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
 }
@@ -134,8 +134,8 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
     Ok(set_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove_ended(call.head)))
 }
 
-/// `POST /sign-in/logout`: the provider has ended sessions of people (OpenID Connect Back-Channel Logout 1.0). The sessions here
-/// end that came from them.
+/// `POST /sign-in/logout`: the provider has ended sessions of people (OpenID Connect Back-Channel Logout 1.0). The sessions
+/// here end that came from them.
 pub(crate) async fn end_of_provider(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let people = call.sign_ins()?.clone();

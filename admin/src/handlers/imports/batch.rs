@@ -1,7 +1,7 @@
 //! `POST /api/v1/buckets/{bucket}/imported-objects`: imports several small versions in one request.
 //!
-//! The body is a pipeline of the requests that the route for one version takes (`application/http`, RFC 9112 section 10.2). They
-//! share commits, so that a small version costs neither a request nor a commit of its own.
+//! The body is a pipeline of the requests that the route for one version takes (`application/http`, RFC 9112 section 10.2).
+//! They share commits, so that a small version costs neither a request nor a commit of its own.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ struct Part<'b> {
 /// Imports the versions of a batch, in no particular order. A version that is refused does not affect the others.
 ///
 /// # Errors
-/// `INVALID_REQUEST`, and nothing is imported, if the body is not a pipeline of requests or has too many. Otherwise those of the
-/// run and of the bucket.
+/// `INVALID_REQUEST`, and nothing is imported, if the body is not a pipeline of requests or has too many. Otherwise those of
+/// the run and of the bucket.
 pub(crate) async fn put_batch(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     let run = run_of(&call, &bucket, &call.parameters(&[IMPORT_ID])?)?;

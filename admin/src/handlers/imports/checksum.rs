@@ -19,7 +19,7 @@ const PARTS_PAGE: usize = 1000;
 const ALGORITHM: &str = "x-amz-checksum-algorithm";
 const TYPE: &str = "x-amz-checksum-type";
 
-/// Whether a header belongs to checksums.
+/// Returns whether a header belongs to checksums.
 pub(super) fn is_header(name: &str) -> bool {
     name == ALGORITHM || name == TYPE || ChecksumAlgorithm::ALL.iter().any(|known| header(*known) == name)
 }

@@ -97,7 +97,7 @@ enum Members {
         /// As they were then.
         at: Option<Timestamp>,
         page: std::vec::IntoIter<ListedObject>,
-        /// Where the next page begins.
+        /// The start of the next page.
         after: Option<ListPosition>,
         is_last_page: bool,
     },
@@ -262,7 +262,7 @@ impl Archive {
     /// Returns the next piece.
     ///
     /// # Errors
-    /// Why the archive ends early.
+    /// The reason why the archive ends early.
     async fn piece(&mut self) -> Result<Option<Chunk>, String> {
         if let Some(block) = self.block.take() {
             return Ok(Some(Box::new(block)));

@@ -25,7 +25,7 @@ use crate::request::names::object_key;
 
 /// Events of a key that are looked through for the one of a deletion.
 const EVENTS_MAX: usize = 100;
-/// When the event of a delete marker is written, in milliseconds after the marker, as first and end. Both are written by one
+/// The delays of the event of a delete marker, in milliseconds after the marker, as first and end. Both are written by one
 /// change, which reads the clock twice. So nearly all events are of the same millisecond.
 const EVENT_DELAYS: [(u64, u64); 2] = [(0, 1), (1, 1000)];
 /// Delete markers over each other that are removed to reach an object.

@@ -149,8 +149,8 @@ fn attributes_filter(query: &Parameters) -> Result<Option<AttributesFilter>, Adm
     })))
 }
 
-/// Returns whether a stored content type is the wanted one, which is in lower case. Parameters such as a `charset` count only if
-/// they are wanted too, and `image/*` is every image.
+/// Returns whether a stored content type is the wanted one, which is in lower case. Parameters such as a `charset` count only
+/// if they are wanted too, and `image/*` is every image.
 fn is_of_type(stored: &str, wanted: &str) -> bool {
     let stored = stored.to_ascii_lowercase();
     match wanted.strip_suffix('*') {

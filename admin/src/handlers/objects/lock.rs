@@ -15,7 +15,7 @@ use crate::error::AdminError;
 use crate::handlers::object_lock::{mode_name, mode_of};
 use crate::reply::Reply;
 
-/// Why a retention stays as it is.
+/// The reason why a retention stays as it is.
 const NOT_SHORTENED: &str = "the retention of the version cannot be made shorter or weaker, or be removed: with COMPLIANCE not \
                              before it ends, with GOVERNANCE only with \"bypass_governance\": true";
 

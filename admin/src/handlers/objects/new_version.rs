@@ -12,11 +12,11 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-/// Where the new version of a copy or a restore goes.
+/// The destination of a copy or a restore: the new version's bucket, key and condition.
 pub(crate) struct Destination {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
-    /// What must be true of the key's current object. The commit decides.
+    /// The condition on the key's current object. The commit decides.
     pub(crate) condition: WriteCondition,
 }
 
@@ -27,8 +27,8 @@ impl Destination {
     }
 }
 
-/// Checks before a commit that the caller may still make it. Returns the condition of the write: some may only write what is not
-/// there.
+/// Checks before a commit that the caller may still make it. Returns the condition of the write: some may only write what is
+/// not there.
 ///
 /// # Errors
 /// Those of [`Call::authenticate_again`] and [`Call::authorize_object`].

@@ -46,8 +46,8 @@ const TEXTS: [&str; 12] = [
 ];
 /// The media type of documents whose preview is drawn by the browser's own viewer.
 const PDF: &str = "application/pdf";
-/// What a browser may do with PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process. No
-/// script of the console's origin runs in it.
+/// The security policy for PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process. No script of
+/// the console's origin runs in it.
 const PDF_POLICY: &str = "script-src 'none'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
                           form-action 'none'; frame-ancestors 'self'";
 /// The media type of all text previews.

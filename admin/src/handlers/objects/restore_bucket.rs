@@ -31,7 +31,7 @@ use crate::request::names::object_key;
 /// Most keys of the sample.
 const SAMPLE_MAX: usize = 100;
 
-/// What is to be done with one key.
+/// The step that restores one key.
 enum Step {
     Restore(ObjectRef, u64),
     Delete(ObjectRef),

@@ -44,7 +44,7 @@ pub(crate) async fn folder_usage(call: Call<'_, '_>) -> Result<Reply, AdminError
     Reply::json(StatusCode::OK, &body)
 }
 
-/// Whether a position is one of a count below this prefix.
+/// Returns whether a position is one of a count below this prefix.
 fn is_below(position: &ListPosition, prefix: &str) -> bool {
     let (ListPosition::AfterKey(key) | ListPosition::AfterPrefix(key)) = position;
     key.starts_with(prefix.as_bytes())

@@ -42,7 +42,7 @@ pub(crate) fn document(
 /// Returns the whole document.
 ///
 /// # Panics
-/// When an operation has no description. A test of `routes` excludes that.
+/// Panics when an operation has no description. A test of `routes` excludes that.
 pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> Value {
     let (mut paths, mut schemas): (Map<String, Value>, _) = (Map::new(), Schemas::default());
     for operation in operations {

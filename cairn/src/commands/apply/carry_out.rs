@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::quantity::counted;
 use crate::terminal::plain;
 
-/// What was done.
+/// The changes that were carried out.
 #[derive(Default)]
 pub(super) struct Done {
-    /// How many changes were made completely.
+    /// The number of changes that were made completely.
     pub(super) changes: usize,
-    /// What to do next about what was made.
+    /// The next steps for what was made.
     pub(super) hints: Vec<String>,
-    /// Why the next change was not made, and what else was not.
+    /// The reason why the next change was not made, and the other changes that were not.
     pub(super) failure: Option<String>,
 }
 

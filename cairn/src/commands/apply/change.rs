@@ -11,7 +11,7 @@ use crate::terminal::plain;
 /// The member that is shown with a unit.
 pub(super) const QUOTA_BYTES: &str = "quota.bytes";
 
-/// What happens to a thing.
+/// The action on a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     Create,
@@ -91,7 +91,7 @@ pub(super) struct Change {
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) members: Vec<Member>,
-    /// What each step does, for messages, and the step.
+    /// The steps, each with a description for messages.
     pub(super) steps: Vec<(&'static str, Step)>,
 }
 

@@ -70,8 +70,8 @@ fn items(out: &mut String, level: usize, before: &[Value], after: &[Value]) {
     }
 }
 
-/// Whether an item is another one, changed: a rule about the same prefix, or an object with at least half of the members. An
-/// item that only moves is not changed.
+/// Returns whether an item is another one, changed: a rule about the same prefix, or an object with at least half of the
+/// members. An item that only moves is not changed.
 fn are_similar(one: &Value, other: &Value) -> bool {
     let (Value::Object(one), Value::Object(other)) = (one, other) else { return false };
     if one == other {

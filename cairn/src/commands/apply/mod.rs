@@ -167,7 +167,7 @@ fn body(plan: &Plan, done: usize, hints: &[String]) -> Value {
     })
 }
 
-/// How many changes there are of each kind.
+/// The number of changes of each kind.
 struct Counts([u64; 3]);
 
 impl Counts {

@@ -10,7 +10,7 @@ use crate::document::read_line;
 /// Longest file that is read, in bytes. The longest value is the URL of a webhook, with 2048.
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// Where a value may be.
+/// The file or the environment variable that holds a value.
 pub(super) struct Elsewhere<'t> {
     /// The name of the member, for messages: `secret_key` for `secret_key_file` and `secret_key_env`.
     pub(super) member: &'static str,

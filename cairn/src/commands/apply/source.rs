@@ -19,7 +19,7 @@ use crate::terminal::plain;
 /// Problems that are shown. A file of another kind could have one for every line.
 const PROBLEMS_MAX: usize = 50;
 
-/// What a file contains.
+/// The content of a file.
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) buckets: Vec<Spanned<BucketTable>>,
@@ -32,7 +32,7 @@ pub(super) struct Tables {
 pub(super) struct Problems {
     /// The file, as messages name it.
     file: String,
-    /// Where each line begins, in bytes.
+    /// The offset of each line, in bytes.
     lines: Vec<usize>,
     found: RefCell<Vec<(usize, String)>>,
 }

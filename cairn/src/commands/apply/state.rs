@@ -15,7 +15,7 @@ use crate::client::{Client, Request, read};
 use crate::commands::resources::{ACCOUNTS, BUCKETS, POLICIES, WEBHOOKS};
 use crate::failure::Failure;
 
-/// What a server has, as far as a file is about it. What was not read is empty.
+/// The state of a server, as far as a file is about it. What was not read is empty.
 pub(super) struct State {
     pub(super) role: String,
     pub(super) s3_compatibility: String,

@@ -43,7 +43,7 @@ pub(super) struct QuotaTable {
 /// Rules: an array, or a table with the member `rules`.
 pub(super) struct Rules<T>(pub(super) Vec<Spanned<T>>);
 
-/// What is public in a bucket: an array of rules, or a table.
+/// The public access of a bucket: an array of rules, or a table.
 #[derive(Default)]
 pub(super) struct PublicTable {
     pub(super) rules: Option<Vec<Spanned<PublicRule>>>,
@@ -105,7 +105,7 @@ pub(super) struct WebhookTable {
 trait ArrayOrTable<'de>: Sized {
     /// The table.
     type Table: Deserialize<'de> + Into<Self>;
-    /// What an array contains.
+    /// The type of an array's elements.
     type Item: Deserialize<'de>;
     const EXPECTED: &'static str;
 

@@ -26,7 +26,7 @@ pub(super) type Place = Range<usize>;
 /// A value with its place.
 pub(super) type Placed<T> = (Place, T);
 
-/// What a file asks for.
+/// The state that a file asks for.
 pub(super) struct Wanted {
     pub(super) buckets: Vec<WantedBucket>,
     pub(super) policies: Vec<WantedPolicy>,
@@ -335,7 +335,7 @@ fn account(
     WantedAccount { name, description, enabled: table.enabled, policies, credential }
 }
 
-/// What tells webhooks apart: target, bucket and prefix.
+/// The identity of a webhook: target, bucket and prefix.
 type Identity = (String, Option<String>, Option<String>);
 
 fn webhook(

@@ -25,8 +25,8 @@ use crate::terminal;
 use crate::terminal::plain;
 
 command! {
-    /// Back up a running store into a folder. Only what earlier backups in the folder do not have is copied. Run this on the host
-    /// of the server, as its user; the folder may be on any file system.
+    /// Back up a running store into a folder. Only what earlier backups in the folder do not have is copied. Run this on the
+    /// host of the server, as its user; the folder may be on any file system.
     struct To("to") {
         /// the folder of backups; an empty or missing one is made
         #[argh(positional, arg_name = "folder")]

@@ -20,10 +20,10 @@ use crate::terminal::plain;
 
 /// The route of backups.
 pub(super) const PATH: &str = "/api/v1/storage/backup";
-/// How often a server is asked for the progress.
+/// The interval at which a server is asked for the progress.
 const POLL: Duration = Duration::from_millis(200);
 
-/// How often the server is asked whether the store is still held, while it is copied.
+/// The interval at which the server is asked, during the copy, whether the store is still held.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The hold ends after this time if the command was killed.
@@ -35,7 +35,7 @@ pub(super) struct Hold<'c> {
     /// Its id, and its folders on the host of the server.
     pub(super) held: HeldFolders,
     is_ended: bool,
-    /// Why the store is not held any more.
+    /// The reason why the store is not held any more.
     loss: Mutex<Option<Failure>>,
 }
 
@@ -168,7 +168,7 @@ impl<'c> Hold<'c> {
     /// Ends the hold.
     ///
     /// # Errors
-    /// Why not everything was kept until now.
+    /// The reason why not everything was kept until now.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.is_ended = true;
         if let Some(loss) = self.look() {

@@ -30,7 +30,7 @@ command! {
 }
 
 command! {
-    /// End the backup in progress. Fails if it had ended by itself before: then what was copied is no backup.
+    /// End the backup in progress. Fails if it has ended by itself before: the copy is then no valid backup.
     struct End("end") {}
 }
 

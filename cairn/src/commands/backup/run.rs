@@ -17,7 +17,7 @@ const BACKUP_DIR: &str = "CAIRN_BACKUP_DIR";
 /// Environment variable of the command: the data folder.
 const DATA_DIR: &str = "CAIRN_DATA_DIR";
 
-/// How often the command is looked at.
+/// The interval at which the command is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 
 command! {

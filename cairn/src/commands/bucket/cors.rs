@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, joined, table, text};
 
 command! {
-    /// Show a bucket's CORS rules, which say which web pages may use it; or replace or remove them.
+    /// Show, replace or remove a bucket's CORS rules: they allow web pages of other origins to use it.
     #[argh(note = r#"Rules that let pages of one site read objects and upload them:
 
   {{"rules": [{{"allowed_origins": ["https://app.example.com"],

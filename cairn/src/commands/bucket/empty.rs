@@ -48,7 +48,7 @@ impl Empty {
     }
 }
 
-/// What was deleted.
+/// The result of emptying a bucket.
 pub(super) struct Emptied {
     pub(super) body: Value,
     refused: u64,
@@ -102,7 +102,7 @@ pub(super) fn empty(client: &Client, name: &str, what: &str, is_confirmed: bool)
     Ok(Emptied { body, refused })
 }
 
-/// How many versions and delete markers were deleted.
+/// The number of deleted versions and delete markers.
 #[derive(Default)]
 struct Deleted {
     versions: u64,

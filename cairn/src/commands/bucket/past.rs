@@ -15,8 +15,8 @@ use crate::quantity::{Days, bytes_text, counted};
 use crate::terminal::{lines, plain};
 
 command! {
-    /// Make the objects of a bucket equal to those of a moment. Older versions become current again as new versions, and objects
-    /// that did not exist get delete markers. No version is deleted.
+    /// Make the objects of a bucket equal to those of a moment. Older versions become current again as new versions, and
+    /// objects that did not exist get delete markers. No version is deleted.
     struct Restore("restore") {
         /// the bucket's name
         #[argh(positional)]

@@ -16,7 +16,7 @@ command! {
         /// the bucket's name
         #[argh(positional)]
         name: String,
-        /// a tag as key=value; those that are given replace all others. Without one the tags are shown
+        /// a tag as key=value; may be repeated. The given tags replace all present ones (default: the tags are shown)
         #[argh(positional)]
         tag: Vec<Pair>,
         /// remove all tags

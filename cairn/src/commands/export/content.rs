@@ -8,7 +8,7 @@ use crate::client::{Client, Request};
 use crate::commands::remote::Trouble;
 use crate::failure::Failure;
 
-/// Why a version was not exported.
+/// The error of a version that was not exported, or of the whole command.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// Others can be exported.
@@ -60,7 +60,7 @@ impl From<Trouble> for Problem {
     }
 }
 
-/// Where content is read.
+/// The origin of content: a bucket that a client reads.
 pub(super) struct Origin<'a> {
     pub(super) client: &'a Client,
     pub(super) bucket: &'a str,

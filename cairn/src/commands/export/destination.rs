@@ -1,4 +1,4 @@
-//! Where an export goes: a folder, or a bucket of another store.
+//! The destination of an export: a folder, or a bucket of another store.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -11,7 +11,7 @@ use ring::digest;
 
 use super::listing::Version;
 
-/// How content was compared with what the store declares of it.
+/// The proof of content: the declared value that it was compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     /// The entity tag is made of its MD5.
@@ -39,7 +39,7 @@ impl Digests {
     /// Compares the content of a version.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub(super) fn check(&self, version: &Version) -> std::result::Result<Proof, String> {
         let declared = Checksum::of(&version.record.checksums).map(|(_, declared)| declared);
         match (self.etag == *version.record.object.etag, self.checksum.as_deref() == declared) {

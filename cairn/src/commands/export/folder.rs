@@ -32,7 +32,7 @@ pub(super) struct Folder {
     changed: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// What became of a version.
+/// The result of writing a version to a folder.
 pub(super) struct Written {
     pub(super) sha256: String,
     /// Bytes that were copied; `None` if the file was there.

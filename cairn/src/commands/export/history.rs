@@ -3,7 +3,7 @@
 /// A version as both stores see it: its entity tag and length; `None` for a delete marker.
 pub(super) type Step = Option<(String, u64)>;
 
-/// What the target has of a history.
+/// The part of a history that the target has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Common {
     /// The target's newest step is the last of so many of ours. Those after them can be added.

@@ -1,4 +1,4 @@
-//! What is exported: the keys of a bucket in order, each with its versions, oldest first.
+//! Lists the keys to export, each with its versions, oldest first.
 
 use std::collections::VecDeque;
 

@@ -97,7 +97,7 @@ impl Line {
 pub(super) struct Manifest {
     path: PathBuf,
     file: BufWriter<File>,
-    /// What could not be exported.
+    /// The versions that could not be exported.
     failures: Option<BufWriter<File>>,
     earlier: Vec<Earlier>,
 }

@@ -1,4 +1,4 @@
-//! `cairn export`: moves out, to a folder or to another S3 store.
+//! `cairn export`: copies a bucket to a folder or to another S3 store.
 //!
 //! Objects are read through the management plane, key by key. Their content is compared with entity tags and checksums on
 //! its way. A manifest lists what was exported, with ids, dates and checksums that the target may not keep.
@@ -43,8 +43,8 @@ const WORKERS: u64 = 8;
 const MANIFEST: &str = "manifest.jsonl";
 
 command! {
-    /// Copy the objects of a bucket into a folder or to another S3 store, with a manifest. Every byte is compared with entity tags
-    /// and checksums. It can be interrupted and repeated; what is there already is not copied again. The exit code is 0 if
+    /// Copy the objects of a bucket into a folder or to another S3 store, with a manifest. Every byte is compared with entity
+    /// tags and checksums. It can be interrupted and repeated; what is there already is not copied again. The exit code is 0 if
     /// everything arrived.
     struct Export("export") {
         /// the bucket
@@ -56,13 +56,13 @@ command! {
         /// the address of that store's S3 interface (default: TARGET_ENDPOINT)
         #[argh(option, arg_name = "url")]
         to_endpoint: Option<Endpoint>,
-        /// only objects whose keys begin with this
+        /// only objects whose keys begin with this prefix
         #[argh(option)]
         prefix: Option<String>,
-        /// all versions and delete markers, oldest first, and not only the current objects
+        /// export all versions and delete markers, oldest first (default: the current objects)
         #[argh(switch)]
         versions: bool,
-        /// the manifest, in place of manifest.jsonl in the folder, or here for another store
+        /// the file for the manifest (default: manifest.jsonl, in the target folder or else in the current one)
         #[argh(option, arg_name = "file")]
         manifest: Option<PathBuf>,
         /// number of keys that are copied at a time (default: 8)

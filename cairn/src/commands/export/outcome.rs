@@ -1,8 +1,8 @@
-//! What became of a version, at whichever target.
+//! The outcome of exporting a version, at either kind of target.
 
 use super::listing::Version;
 
-/// What became of a version.
+/// The outcome of exporting a version.
 pub(super) enum Outcome {
     /// It is at the target.
     Exported(Box<Version>, Sent),
@@ -11,7 +11,7 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// How a version came to the target.
+/// The result of sending a version to the target.
 #[derive(Default)]
 pub(super) struct Sent {
     pub(super) sha256: Option<String>,

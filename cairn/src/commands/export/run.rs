@@ -21,13 +21,13 @@ use crate::terminal::plain;
 /// Failures that are shown. The others are in the file that lists them.
 const SHOWN_MAX: u64 = 20;
 
-/// Where an export goes.
+/// The target of an export.
 pub(super) enum Target<'a> {
     Folder(Folder),
     Store(Store<'a>),
 }
 
-/// What an export has done.
+/// The totals of an export.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) exported: u64,
@@ -64,7 +64,7 @@ impl Run<'_> {
     /// Exports everything.
     ///
     /// # Errors
-    /// Why the command cannot go on. What was exported is recognised by the next one.
+    /// The reason why the command cannot go on. What was exported is recognised by the next one.
     pub(super) fn run(&self, manifest: &mut Manifest) -> Result<Totals, Failure> {
         let (mut totals, mut names) = (Totals::default(), Names::new(self.folders_that_are_keys()?));
         let mut groups = Groups::new(self.client, self.bucket, self.prefix, self.versions);

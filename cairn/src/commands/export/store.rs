@@ -22,9 +22,9 @@ use crate::moment::now_millis;
 
 /// Content up to this length is in memory while it is sent, so that it is checked before.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
-/// How often a transfer is tried that breaks in its middle.
+/// The number of attempts at a transfer that breaks in its middle.
 const ATTEMPTS: u32 = 6;
-/// How often content is read that ends early. Damage does not pass.
+/// The number of attempts at reading content that ends early. Damage does not pass.
 const READ_ATTEMPTS: u32 = 3;
 
 type Result<T> = StdResult<T, Problem>;
@@ -431,7 +431,7 @@ fn expected_tag(listed: &Listed, earlier: &[Line]) -> String {
     other.unwrap_or(&listed.etag).to_ascii_lowercase()
 }
 
-/// What the target has stored.
+/// The version that the target has stored.
 struct Stored {
     digests: Digests,
     etag: String,

@@ -45,14 +45,14 @@ The command can be repeated: what is here already is left as it is.")]
     }
 }
 
-/// What the accounts of an export would be here, for the plan of a move.
+/// The accounts that an export would become here, for the plan of a move.
 pub(super) struct PlannedAccounts {
     pub(super) losses: Vec<Loss>,
-    /// What policies would allow beside what the source allows.
+    /// The rights of policies that exceed those at the source.
     pub(super) wider: Vec<Wider>,
 }
 
-/// What a policy would allow beside what the source allows.
+/// The rights of a policy that exceed those at the source.
 #[derive(Serialize)]
 pub(super) struct Wider {
     policy: String,
@@ -81,7 +81,7 @@ pub(super) fn planned(zip: &str, root: Option<&str>) -> Result<PlannedAccounts, 
     Ok(PlannedAccounts { losses, wider: wider.collect() })
 }
 
-/// What became of an account or a policy. In a dry run: what would become of it.
+/// The outcome of an account or a policy. In a dry run: the expected outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fate {
@@ -127,9 +127,9 @@ struct AccountLine<'w> {
 struct PolicyLine<'w> {
     name: &'w str,
     result: Fate,
-    /// What it allows here and not at the source.
+    /// The rights here that the source does not give.
     wider: &'w [Difference],
-    /// What it allows at the source and not here, and is hardly missed.
+    /// The rights at the source that are left out here, and are hardly missed.
     left_out: &'w [Difference],
 }
 

@@ -26,7 +26,7 @@ pub(super) type Files = BTreeMap<String, Vec<u8>>;
 /// Reads all files of an archive. Folders are left out.
 ///
 /// # Errors
-/// What is wrong with the file: it is no archive, it is damaged or encrypted, or it exceeds a limit.
+/// The problem with the file: it is no archive, it is damaged or encrypted, or it exceeds a limit.
 pub(super) fn read(path: &str) -> Result<Files, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::from(plain(&format!("the archive could not be read from {path}: {error}")))

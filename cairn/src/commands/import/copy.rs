@@ -22,12 +22,12 @@ const REQUEST_BYTES_MAX: u64 = 5 << 30;
 const PART_BYTES: u64 = 64 << 20;
 /// Most parts of an object.
 const PARTS_MAX: u64 = 10_000;
-/// How often a transfer is tried that breaks in its middle.
+/// The number of attempts at a transfer that breaks in its middle.
 const ATTEMPTS: u32 = 6;
 
 const OVERWRITTEN: &str = "it was overwritten at the source while it was copied: run the import again";
 
-/// Why a version was not copied.
+/// The error of a version that was not copied, or of the whole command.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// The others can be copied.
@@ -59,7 +59,7 @@ impl From<Refused> for Problem {
     }
 }
 
-/// What became of a version.
+/// The result of copying a version.
 pub(super) struct Copied {
     pub(super) outcome: ImportOutcome,
     pub(super) record: Record,
@@ -69,7 +69,7 @@ pub(super) struct Copied {
     pub(super) lacks_checksum: bool,
 }
 
-/// What is sent with the content of a version in one piece.
+/// A request that sends the content of a version in one piece, with its settings.
 pub(super) struct VersionRequest {
     settings: Settings,
     pub(super) headers: Vec<(String, String)>,
@@ -78,11 +78,11 @@ pub(super) struct VersionRequest {
     lacks_checksum: bool,
 }
 
-/// What copies versions of a bucket.
+/// A copier of a bucket's versions.
 pub(super) struct Copier<'a> {
     pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,
-    /// Where uploads are noted; `None` for a comparison, which makes none.
+    /// The journal in which uploads are noted; `None` for a comparison, which makes none.
     pub(super) journal: Option<&'a Journal>,
     pub(super) throttle: &'a Throttle,
     pub(super) permits: &'a Permits,
@@ -234,7 +234,7 @@ impl Copier<'_> {
         Ok(content.digest().unwrap_or_default())
     }
 
-    /// Whether the answer is about the version that was listed.
+    /// Checks that the answer is about the version that was listed.
     fn same(&self, entry: &Entry, answer: &Answer) -> Result<(), Problem> {
         let length = answer.whole_length();
         let Some(etag) = answer.etag().filter(|etag| *etag != entry.etag) else {
@@ -275,7 +275,8 @@ impl Copier<'_> {
         self.settings(entry, answer)
     }
 
-    /// Asks for the headers of a version. Some stores do not know versions there that they send when they are asked for content.
+    /// Asks for the headers of a version. Some stores do not know versions there that they send when they are asked for
+    /// content.
     pub(super) fn head(&self, entry: &Entry) -> Result<Answer, Trouble> {
         match self.source.head(self.at(entry), None) {
             Err(trouble) if trouble.is_missing() && entry.version_id.is_some() => {
@@ -336,7 +337,7 @@ impl Copier<'_> {
         done
     }
 
-    /// Whether the version is here already.
+    /// Returns whether the version is here already.
     fn is_here(&self, entry: &Entry) -> Result<bool, Problem> {
         let here = self.target.record(self.bucket, &entry.key, entry.id())?;
         Ok(here.is_some_and(|here| {
@@ -384,8 +385,8 @@ impl Copier<'_> {
         }
     }
 
-    /// Sends all parts, several at a time while other connections are idle. Returns their tags. With `hashes`, they are compared
-    /// with the content that the source sent.
+    /// Sends all parts, several at a time while other connections are idle. Returns their tags. With `hashes`, they are
+    /// compared with the content that the source sent.
     fn send_parts(
         &self,
         entry: &Entry,

@@ -1,4 +1,4 @@
-//! What of a source does not fit here.
+//! Finds buckets, keys and versions of a source that cannot be imported.
 
 use cairn_model::{BucketName, ObjectKey, VersionName};
 

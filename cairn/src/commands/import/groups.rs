@@ -26,7 +26,7 @@ pub(super) struct Group {
     pub(super) entries: Vec<Entry>,
 }
 
-/// When tags and locks are listed, by sources that can. They make the lists of MinIO three times as expensive.
+/// The condition on which sources that can list tags and locks do so. They make the lists of MinIO three times as expensive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settings {
     /// In all pages.
@@ -38,7 +38,7 @@ pub(super) enum Settings {
     Never,
 }
 
-/// What a source tells in its lists.
+/// The detail of a source's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Versions, with their tags and locks.
@@ -66,8 +66,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Begins to list a bucket. `bounds` are keys, in order, at which the list is divided into ranges that are fetched at the same
-    /// time: those of a source that lists keys in the order of their bytes.
+    /// Begins to list a bucket. `bounds` are keys, in order, at which the list is divided into ranges that are fetched at the
+    /// same time: those of a source that lists keys in the order of their bytes.
     pub(super) fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         source: &'scope Remote,
@@ -150,7 +150,7 @@ type Pages = Receiver<Result<(Vec<Entry>, Detail), Trouble>>;
 
 /// A range of a list.
 struct Range {
-    /// Where it begins.
+    /// The start of the range.
     place: Place,
     /// Its last key; `None` for the last range.
     until: Option<String>,
@@ -229,7 +229,7 @@ fn following(page: &Page, detail: Detail, settings: Settings) -> Detail {
     }
 }
 
-/// Whether an entry is a current object that was never a version.
+/// Returns whether an entry is a current object that was never a version.
 fn is_alone(entry: &Entry) -> bool {
     entry.id() == "null" && entry.is_latest && !entry.is_marker
 }

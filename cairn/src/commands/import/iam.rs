@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// The folder of the documents in the archive.
 const FOLDER: &str = "iam-assets/";
-/// How MinIO writes that something never expires.
+/// The times by which MinIO says that something never expires.
 const NEVER: [&str; 2] = ["1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"];
 
 /// An exported IAM store.
@@ -77,7 +77,7 @@ pub(super) struct Mapping {
     policy: String,
 }
 
-/// What restricts a service account beyond the rights of its parent.
+/// The session policy of a service account, which restricts the rights of its parent.
 pub(super) enum Session<'s> {
     /// Nothing.
     Inherited,

@@ -1,4 +1,4 @@
-//! What does not come along in a move, by name.
+//! Reports what an import leaves out.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub(super) struct Loss {
     pub(super) kind: &'static str,
     /// Its name at the source.
     pub(super) name: String,
-    /// Why, and what takes its place.
+    /// The reason, and what takes its place.
     pub(super) reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! `cairn import`: moves in from another server.
+//! `cairn import`: copies objects, accounts and settings from another server.
 
 mod accounts;
 mod archive;
@@ -37,6 +37,6 @@ use settings::Settings;
 use verify::Verify;
 
 noun! {
-    /// Move in from another server.
+    /// Copy objects, accounts and settings from another server.
     struct Import("import"): ImportCommand { Plan, Objects, Pause, Resume, Accounts, Settings, Verify }
 }

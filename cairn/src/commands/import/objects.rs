@@ -29,30 +29,30 @@ use crate::terminal;
 
 /// Versions at a time.
 const WORKERS: u64 = 16;
-/// How often the progress is shown.
+/// The interval at which the progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
-/// How often a wait looks whether the command ends.
+/// The interval at which a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Default of `--interval`, in seconds.
 const INTERVAL: u64 = 30;
 
 command! {
-    /// Copy objects from another store: every version and delete marker with its id, date, entity tag, headers, metadata, tags and
-    /// lock. It can be interrupted and repeated; what is here already is not copied again. What a client wrote or deleted here
-    /// stays so. The source is only read. The exit code is 0 if everything arrived, and nothing that a client wrote here stands
-    /// in place of a version of the source.
+    /// Copy objects from another store: every version and delete marker with its id, date, entity tag, headers, metadata, tags
+    /// and lock. It can be interrupted and repeated; what was copied before is not copied again. Versions that a client has
+    /// written or deleted on this server stay as they are. The source is only read. The exit code is 0 if everything arrived,
+    /// and no version of the source was left out because a client wrote another one on this server.
     struct Objects("objects") {
         /// the address of the source's S3 interface, such as https://minio:9000. SOURCE_ACCESS_KEY and SOURCE_SECRET_KEY hold
         /// a credential that may list and read
         #[argh(option, arg_name = "url")]
         from: Endpoint,
-        /// a bucket, without it all; may be given several times
+        /// a bucket; may be repeated (default: all buckets)
         #[argh(option, arg_name = "bucket")]
         bucket: Vec<String>,
-        /// look for changes again and again, until it is interrupted
+        /// keep copying new changes of the source, until it is interrupted
         #[argh(switch)]
         follow: bool,
-        /// the pause between two looks (default: 30s)
+        /// with --follow, the pause between two rounds (default: 30s)
         #[argh(option, arg_name = "duration")]
         interval: Option<Span>,
         /// number of versions that are copied at a time (default: 16)
@@ -67,7 +67,7 @@ command! {
         /// write storage events for what is copied
         #[argh(switch)]
         events: bool,
-        /// also delete versions here that were imported, and are gone at the source
+        /// also delete imported versions that are gone at the source
         #[argh(switch)]
         delete: bool,
     }
@@ -189,14 +189,14 @@ impl Objects {
     }
 }
 
-/// What a round did.
+/// The result of a round.
 #[derive(Default)]
 struct Round {
     buckets: Vec<(String, Tally)>,
     total: Tally,
 }
 
-/// What the progress display knows.
+/// The values of the progress display.
 #[derive(Default)]
 struct Shown {
     /// Versions of the buckets that are done.

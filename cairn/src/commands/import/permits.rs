@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a wait looks whether the command ends.
+/// The interval at which a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// A number of permits.

@@ -26,29 +26,29 @@ use crate::terminal;
 const LOSSES_MAX: usize = 10_000;
 
 command! {
-    /// Count what an import would bring, name what it would not, and estimate how long it takes. Nothing is changed. The exit
-    /// code is 0 if everything could be read.
+    /// Count the versions that an import would copy, list what it would leave out, and estimate how long it takes. Nothing is
+    /// changed. The exit code is 0 if everything could be read.
     struct Plan("plan") {
         /// the address of the source's S3 interface, such as https://minio:9000. SOURCE_ACCESS_KEY and SOURCE_SECRET_KEY hold
         /// a credential that may list and read
         #[argh(option, arg_name = "url")]
         from: Endpoint,
-        /// a bucket, without it all; may be given several times
+        /// a bucket; may be repeated (default: all buckets)
         #[argh(option, arg_name = "bucket")]
         bucket: Vec<String>,
-        /// the archive that `mc admin cluster iam export` writes: names what of accounts and policies would not come
+        /// the archive of accounts and policies that `mc admin cluster iam export` writes: list what would be left out of it
         #[argh(option, arg_name = "zip")]
         iam: Option<String>,
         /// the access key of the source's root user, whose service accounts may do everything
         #[argh(option, arg_name = "access-key")]
         root: Option<String>,
-        /// the archive that `mc admin cluster bucket export` writes: names what of the settings of buckets would not come
+        /// the archive of bucket settings that `mc admin cluster bucket export` writes: list what would be left out of it
         #[argh(option, arg_name = "zip")]
         settings: Option<String>,
     }
 }
 
-/// What a bucket at the source has.
+/// The content of a bucket at the source.
 #[derive(Default, Serialize)]
 struct Contents {
     bucket: String,

@@ -30,10 +30,10 @@ const BATCH_VERSIONS: usize = 500;
 const BATCHES_MAX: usize = 32;
 /// Keys that wait for a worker.
 const KEYS_WAITING_MAX: usize = 256;
-/// How often a wait looks whether the command ends.
+/// The interval at which a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// What all buckets of a run share.
+/// The state that all buckets of a run share.
 pub(super) struct Run<'a> {
     pub(super) source: &'a Remote,
     pub(super) target: &'a Target<'a>,
@@ -106,7 +106,7 @@ impl Batch {
     }
 }
 
-/// Why the run ends early, if it does.
+/// The failure that ends the run early, if there is one.
 #[derive(Default)]
 struct End(Mutex<Option<Failure>>);
 

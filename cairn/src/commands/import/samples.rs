@@ -21,7 +21,7 @@ const LARGE_BYTES_MIN: u64 = 256 << 10;
 /// Most bytes that are read of a sample, and of a large one.
 const SAMPLE_BYTES_MAX: u64 = 64 << 10;
 const LARGE_SAMPLE_BYTES_MAX: u64 = 8 << 20;
-/// How long samples of each kind are read.
+/// The time for which samples of each kind are read.
 const SAMPLE_TIME: Duration = Duration::from_millis(1500);
 
 /// Objects from all over the source, and the largest ones.
@@ -36,14 +36,14 @@ struct Sample {
     entry: Entry,
 }
 
-/// What was read of samples.
+/// The measurement of samples.
 #[derive(Default)]
 struct Measured {
     objects: AtomicU64,
     bytes: AtomicU64,
     /// The first refusal of each bucket.
     refused: Mutex<BTreeMap<String, (String, Trouble)>>,
-    /// Why the measurement ended early.
+    /// The reason why the measurement ended early.
     trouble: Mutex<Option<Trouble>>,
 }
 

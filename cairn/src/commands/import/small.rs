@@ -20,7 +20,7 @@ struct Fetched<'e> {
     content: Vec<u8>,
 }
 
-/// Whether a version may be copied with others.
+/// Returns whether a version may be copied with others.
 pub(super) fn is_small(entry: &Entry) -> bool {
     !entry.is_marker && entry.size <= BYTES_MAX && entry.parts().is_none()
 }

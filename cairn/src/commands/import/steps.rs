@@ -1,4 +1,4 @@
-//! What is to be done for the versions of a key: the source's list beside the journal.
+//! Plans the import of a key's versions: compares the source's list with the journal.
 
 use cairn_api::ObjectVersion;
 

@@ -19,12 +19,12 @@ use crate::client::{Client, Query, Request, Response, read, with_query};
 use crate::commands::remote::{Entry, Lock, Remote, Settings};
 use crate::failure::{Failure, Outcome};
 
-/// How often a request is sent that fails for a reason that may pass: the time of a restart.
+/// The number of attempts at a request that fails for a reason that may pass: the time of a restart.
 const ATTEMPTS: u32 = 8;
 /// The role that may import.
 const IMPORTING_ROLE: &str = "system_admin";
 
-/// Why a version was not imported.
+/// The error of a version that was not imported, or of the whole command.
 #[derive(Debug)]
 pub(super) enum Refused {
     /// The server refuses this version. Others may be accepted.

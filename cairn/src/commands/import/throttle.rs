@@ -19,7 +19,7 @@ const STEP: usize = 64 << 10;
 pub(super) struct Throttle {
     /// In bytes per second; 0 for no limit.
     rate: u64,
-    /// When the next bytes may pass.
+    /// The time when the next bytes may pass.
     free_at: Mutex<Instant>,
     passed: AtomicU64,
 }
@@ -58,7 +58,7 @@ pub(super) struct Metered<'a, R> {
     throttle: &'a Throttle,
     source: &'a Remote,
     digest: Option<Md5>,
-    /// Why it could not be read.
+    /// The reason why it could not be read.
     pub(super) failure: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl<'a, R: Read> Metered<'a, R> {
     /// Reads content of a known length into memory.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// The reason why it could not be read.
     pub(super) fn read_whole(&mut self, size: u64) -> std::result::Result<Vec<u8>, String> {
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         let read = self.by_ref().take(size + 1).read_to_end(&mut bytes);

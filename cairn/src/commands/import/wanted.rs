@@ -1,4 +1,4 @@
-//! What an IAM export becomes here: accounts, policies, and what does not come along.
+//! Plans the accounts and policies to create from an IAM export.
 //!
 //! Users and service accounts become accounts with the same keys. An account gets the policies of its user and of the user's
 //! groups. A service account with a session policy gets one policy, the intersection.
@@ -21,10 +21,10 @@ use crate::moment::now_millis;
 const ROOT_POLICY: &str = "everything";
 /// Policies that every MinIO server has. Those that nobody has are no loss.
 const BUILT_IN: [&str; 5] = ["consoleAdmin", "diagnostics", "readonly", "readwrite", "writeonly"];
-/// How the descriptions of imported policies begin.
+/// The beginning of the descriptions of imported policies.
 pub(super) const POLICY_DESCRIPTION: &str = "Imported from MinIO";
 
-/// Why an account gets none of its policies.
+/// The reason why an account gets none of its policies.
 pub(super) const WITHOUT_DENIAL: &str = "it gets no policies: one of those that were refused denies something, so that the \
                                          others would allow more than at the source";
 

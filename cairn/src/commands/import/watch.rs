@@ -12,12 +12,12 @@ use crate::commands::remote::Remote;
 use crate::commands::signals::nap;
 use crate::output::print_error;
 
-/// How often the server is asked.
+/// The interval at which the server is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often a wait looks whether the pause is over, or the command ends.
+/// The interval at which a wait looks whether the pause is over, or the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Whether the run is paused.
+/// The pause state of the run.
 #[derive(Default)]
 pub(super) struct Watch {
     is_paused: AtomicBool,

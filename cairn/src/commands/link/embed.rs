@@ -62,7 +62,7 @@ command! {
 }
 
 command! {
-    /// Change an embed. What is not given stays, and so does the URL.
+    /// Change an embed. What is not given does not change, nor does the URL.
     struct Update("update") {
         /// the embed's id
         #[argh(positional)]
@@ -73,7 +73,7 @@ command! {
         /// when it stops working: a duration such as 30d, a date, or a time
         #[argh(option, arg_name = "time")]
         expires: Option<Deadline>,
-        /// it does not expire any more
+        /// remove the expiry
         #[argh(switch)]
         no_expiry: bool,
         /// a text to recognize it by

@@ -14,7 +14,7 @@ use crate::quantity::{ListLimit, Whole};
 /// Links that are listed by default.
 pub(super) const LIMIT_DEFAULT: ListLimit = Whole(1000);
 
-/// Which links are listed.
+/// A selection of links.
 pub(super) struct Selection<'s> {
     pub(super) place: Option<&'s Place>,
     pub(super) status: Option<&'s str>,

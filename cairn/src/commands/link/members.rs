@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
 
 choice! {
-    /// Whether browsers show the object of a link or download it.
+    /// The disposition of a link: browsers show its object or download it.
     LinkDisposition = "inline" | "attachment"
 }
 

@@ -14,7 +14,7 @@ const OPTION: &str = "--password";
 /// The option that asks for it.
 const PROMPT: &str = "--ask-password";
 
-/// Where a password comes from.
+/// The options that give a password.
 pub(super) struct PasswordOptions<'o> {
     /// The value of `--password`; `-` means standard input.
     pub(super) given: Option<&'o str>,

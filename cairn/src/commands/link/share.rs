@@ -73,7 +73,7 @@ command! {
 }
 
 command! {
-    /// Change a share. What is not given stays. A new password ends the access of visitors who gave the previous one.
+    /// Change a share. What is not given does not change. A new password ends the access of visitors who gave the previous one.
     struct Update("update") {
         /// the share's id
         #[argh(positional)]
@@ -87,13 +87,13 @@ command! {
         /// ask for the new password on the terminal
         #[argh(switch)]
         ask_password: bool,
-        /// no password is needed any more
+        /// remove the password
         #[argh(switch)]
         no_password: bool,
         /// when it stops working: a duration such as 30d, a date, or a time
         #[argh(option, arg_name = "time")]
         expires: Option<Deadline>,
-        /// it does not expire any more
+        /// remove the expiry
         #[argh(switch)]
         no_expiry: bool,
         /// a text to recognize it by
@@ -105,7 +105,7 @@ command! {
         /// downloads after which it stops working, counted from its creation
         #[argh(option, arg_name = "n")]
         maximum_downloads: Option<Downloads>,
-        /// any number of downloads
+        /// remove the limit of downloads
         #[argh(switch)]
         no_maximum_downloads: bool,
     }

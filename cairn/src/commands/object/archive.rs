@@ -17,8 +17,8 @@ use crate::quantity::counted;
 use crate::terminal::lines;
 
 command! {
-    /// Download the objects whose keys begin with a prefix as one ZIP archive. Nothing is compressed. A file gets its name when it
-    /// is complete.
+    /// Download the objects whose keys begin with a prefix as one ZIP archive. Nothing is compressed. A file gets its name when
+    /// it is complete.
     struct Archive("archive") {
         /// the folder or prefix, as <bucket> or <bucket>/<prefix>
         #[argh(positional)]
@@ -26,7 +26,7 @@ command! {
         /// the file (default: the name of the folder, with .zip); - means standard output
         #[argh(positional)]
         file: Option<String>,
-        /// as it was then: an age such as 2h, a date or a time
+        /// the objects as of this moment: an age such as 2h, a date or a time
         #[argh(option, arg_name = "time")]
         at: Option<Moment>,
     }

@@ -21,28 +21,28 @@ command! {
         /// a place, as <bucket>, <bucket>/<prefix> or <bucket>/<pattern>
         #[argh(positional)]
         place: Place,
-        /// keys contain this text
+        /// only objects whose keys contain this text
         #[argh(option, arg_name = "text")]
         contains: Option<String>,
-        /// at least this size, such as 10MiB
+        /// only objects of at least this size, such as 10MiB
         #[argh(option, arg_name = "size")]
         min_bytes: Option<ByteLimit>,
-        /// at most this size
+        /// only objects of at most this size
         #[argh(option, arg_name = "size")]
         max_bytes: Option<ByteLimit>,
-        /// written then or later: an age such as 2h, a date or a time
+        /// only objects written at or after this time: an age such as 2h, a date or a time
         #[argh(option, arg_name = "time")]
         modified_since: Option<Moment>,
-        /// written before then
+        /// only objects written before this time
         #[argh(option, arg_name = "time")]
         modified_until: Option<Moment>,
-        /// of this content type, such as image/png or image/*
+        /// only objects of this content type, such as image/png or image/*
         #[argh(option, arg_name = "type")]
         content_type: Option<String>,
-        /// with this tag, key=value; several: with all of them
+        /// only objects with this tag, key=value; may be repeated: objects with all of them
         #[argh(option, arg_name = "tag")]
         tag: Vec<Tag>,
-        /// among the objects of that moment: an age such as 2h, a date or a time
+        /// the objects as of this moment: an age such as 2h, a date or a time
         #[argh(option, arg_name = "time")]
         at: Option<Moment>,
         /// maximum number of objects, up to 100000 (default: 1000)

@@ -22,7 +22,7 @@ command! {
 }
 
 choice! {
-    /// Whether there is a hold.
+    /// The state of a legal hold.
     State = "on" | "off"
 }
 

@@ -25,7 +25,7 @@ command! {
         /// list all versions and delete markers
         #[argh(switch)]
         versions: bool,
-        /// as it was then: an age such as 2h, a date or a time
+        /// the objects as of this moment: an age such as 2h, a date or a time
         #[argh(option, arg_name = "time")]
         at: Option<Moment>,
         /// maximum number of entries, up to 100000 (default: 1000)

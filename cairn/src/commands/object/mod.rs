@@ -36,7 +36,7 @@ use undelete::Undelete;
 use crate::commands::macros::noun;
 
 noun! {
-    /// List, find, count, download, upload, copy, move, delete, undelete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
-    /// level, ** across levels, and [a-z] one character.
+    /// List, find, count, download, upload, copy, move, delete, undelete and lock objects. An object is given as
+    /// <bucket>/<key>; in keys, * and ? match within one level, ** across levels, and [a-z] one character.
     struct Object("object"): ObjectCommand { List, Find, History, DiskUsage, Get, Put, Remove, Copy, Move, Archive, Stat, Retention, LegalHold, Undelete }
 }

@@ -33,7 +33,7 @@ impl FromStr for Place {
     }
 }
 
-/// What a place selects.
+/// The selection that a place makes.
 pub(super) enum Selection {
     /// The object with this key.
     One(String),

@@ -68,7 +68,7 @@ struct Item {
     size: Option<u64>,
 }
 
-/// What a command uploads.
+/// The files that a command uploads.
 #[derive(Default)]
 struct Items {
     found: Vec<Item>,

@@ -10,12 +10,12 @@ use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 
-/// Where objects come from and go to.
+/// A relocation of objects: source and destination.
 pub(super) struct Relocation<'r> {
     client: &'r Client,
     source: &'r Place,
     destination: &'r Place,
-    /// What was done, in the past tense: `copied`.
+    /// The action that was done, in the past tense: `copied`.
     done: &'static str,
     /// The key of the destination, or the folder.
     folder: String,

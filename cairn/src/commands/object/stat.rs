@@ -19,7 +19,7 @@ command! {
         /// the version (default: the current one)
         #[argh(option, arg_name = "id")]
         version_id: Option<String>,
-        /// as it was then: an age such as 2h, a date or a time
+        /// the object as of this moment: an age such as 2h, a date or a time
         #[argh(option, arg_name = "time")]
         at: Option<Moment>,
     }

@@ -13,8 +13,8 @@ use crate::quantity::counted;
 use crate::terminal::lines;
 
 command! {
-    /// Bring back deleted objects: their delete markers are removed, and the versions below become current. The bucket must keep
-    /// versions.
+    /// Bring back deleted objects: their delete markers are removed, and the versions below become current. The bucket must
+    /// keep versions.
     struct Undelete("undelete") {
         /// the object, as <bucket>/<key>; with --recursive, <bucket> or <bucket>/<prefix>
         #[argh(positional)]

@@ -22,7 +22,7 @@ s3:PutObject and s3:DeleteObject on an object.")]
         /// the access key, in place of the account: a disabled or expired credential may do nothing
         #[argh(option, arg_name = "key")]
         access_key: Option<String>,
-        /// in place of an account: anybody, whom rules of public access allow to read
+        /// in place of an account: requests without credentials, which rules of public access may allow
         #[argh(switch)]
         anonymous: bool,
         /// the action, such as s3:GetObject

@@ -5,11 +5,11 @@ use cairn_api::{PolicyDocument, Statement};
 use crate::choice::choice;
 
 choice! {
-    /// What a template allows.
+    /// The rights that a template gives.
     Template = "read-only" | "read-write" | "create-only"
 }
 
-/// What a template is about.
+/// The scope of a template: a bucket, or a prefix in it.
 pub(crate) struct Scope<'a> {
     /// The name of a bucket, or the beginning of names with `*` after it.
     pub(crate) bucket: &'a str,

@@ -1,4 +1,4 @@
-//! Answers of another store, and why there is none.
+//! Responses of another store, and errors when none arrives.
 
 use std::io::Read;
 
@@ -25,7 +25,7 @@ const CONTENT_HEADERS: [&str; 6] = [
     "expires",
 ];
 
-/// Why a request to the source has no useful answer.
+/// The error of a request to the source without a useful answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// The source does not answer, even after several attempts.
@@ -56,12 +56,12 @@ impl Trouble {
         }
     }
 
-    /// Whether what was asked for does not exist.
+    /// Returns whether what was asked for does not exist.
     pub(crate) const fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
 
-    /// Whether the source does not have this operation.
+    /// Returns whether the source does not have this operation.
     pub(crate) fn is_unknown_operation(&self) -> bool {
         match self {
             Self::Refused { status: 501 | 405, .. } => true,
@@ -159,7 +159,7 @@ impl Answer {
         (known, has_unknown)
     }
 
-    /// Whether the source says that the object has a key of its own, so that the tag is not the MD5 of the content.
+    /// Returns whether the source says that the object has a key of its own, so that the tag is not the MD5 of the content.
     pub(crate) fn has_opaque_tag(&self) -> bool {
         self.header("x-amz-server-side-encryption").is_some_and(|kind| kind.starts_with("aws:kms"))
             || self.header("x-amz-server-side-encryption-customer-algorithm").is_some()

@@ -16,7 +16,7 @@ const KNOWN: [(&str, bool); 10] = [
 ];
 /// The algorithm that has no composites.
 const WITHOUT_COMPOSITE: &str = "crc64nvme";
-/// How the names of its headers begin.
+/// The beginning of the names of checksum headers.
 pub(super) const PREFIX: &str = "x-amz-checksum-";
 
 /// A declared checksum.
@@ -46,8 +46,8 @@ impl Checksum {
         (format!("{PREFIX}{}", self.algorithm), self.value.clone())
     }
 
-    /// Returns the headers that begin an upload whose object will have this checksum. `parts` is the number of its parts if they
-    /// are those of the source. `None` if it cannot be made of the checksums of the parts.
+    /// Returns the headers that begin an upload whose object will have this checksum. `parts` is the number of its parts if
+    /// they are those of the source. `None` if it cannot be made of the checksums of the parts.
     pub(crate) fn upload_headers(&self, parts: Option<usize>) -> Option<[(String, String); 2]> {
         let kind = match self.parts() {
             Some(named) if parts == Some(named) && self.algorithm != WITHOUT_COMPOSITE => "COMPOSITE",

@@ -26,12 +26,12 @@ use crate::s3::endpoint::Endpoint;
 use crate::s3::signature::{Credentials, DayKey, Parts, Signer, Stamp};
 use crate::s3::xml;
 
-/// How often a request is sent that fails for a reason that may pass. With the pauses, this takes some 20 seconds: the time of
-/// a restart.
+/// The number of attempts at a request that fails for a reason that may pass. With the pauses, this takes some 20 seconds: the
+/// time of a restart.
 const ATTEMPTS: u32 = 8;
 /// Pause after the first failure; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(150);
-/// How often a pause looks whether the user wants the command to end.
+/// The interval at which a pause looks whether the user wants the command to end.
 const GLANCE: Duration = Duration::from_millis(50);
 /// Time limit of an answer's head, and of a document.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ pub(crate) struct Variables {
     access_key: &'static str,
     secret_key: &'static str,
     authorities: &'static str,
-    /// What the store is called in messages.
+    /// The name of the store in messages.
     store: &'static str,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Remote {
     region: Mutex<String>,
     /// The key of the requests of today.
     day_key: Mutex<Option<DayKey>>,
-    /// How many milliseconds its clock is ahead, if signatures must allow for it.
+    /// The number of milliseconds by which its clock is ahead, if signatures must allow for it.
     clock_ahead: AtomicI64,
     /// Slows transfers down as a whole: time limits are longer by this factor.
     patience: u32,
@@ -143,7 +143,7 @@ impl Remote {
         Self { patience: factor.max(1), ..self }
     }
 
-    /// Whether the user wants the command to end.
+    /// Returns whether the user wants the command to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -208,12 +208,12 @@ impl Remote {
         listing::objects(&self.document(&path(bucket, ""), &query)?).map_err(Trouble::Wrong)
     }
 
-    /// Whether the store lists a version, or without an id the current object of a key.
+    /// Returns whether the store lists a version, or without an id the current object of a key.
     pub(crate) fn lists(&self, bucket: &str, key: &str, version: Option<&str>) -> Result<bool, Trouble> {
         self.listed(bucket, key, version).map(|found| found.is_some())
     }
 
-    /// Whether the store still lists a version with the same date, size and tag.
+    /// Returns whether the store still lists a version with the same date, size and tag.
     pub(crate) fn lists_as(&self, bucket: &str, entry: &Entry) -> Result<bool, Trouble> {
         let found = self.listed(bucket, &entry.key, entry.version_id.as_deref())?;
         Ok(found.is_some_and(|found| {

@@ -32,7 +32,7 @@ impl Entry {
         self.version_id.as_deref().unwrap_or("null")
     }
 
-    /// Whether the tag has a form that can be kept: that of an MD5, also of parts.
+    /// Returns whether the tag has a form that can be kept: that of an MD5, also of parts.
     pub(crate) fn has_usual_tag(&self) -> bool {
         is_md5(&self.etag) || self.parts().is_some()
     }
@@ -48,14 +48,14 @@ fn is_md5(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Where a page begins: parameters of the request.
+/// The position of a page in a list: parameters of the request.
 pub(crate) type Place = Vec<(&'static str, String)>;
 
 /// A page of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) entries: Vec<Entry>,
-    /// Where the next page begins; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     pub(crate) next: Option<Place>,
     /// Whether the source lists tags and locks.
     pub(crate) has_settings: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Page {
 /// Reads a page of a list of versions.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn versions(document: &str) -> Result<Page, String> {
     let root = root_of(document, "ListVersionsResult")?;
     let is_encoded = root.text_of("EncodingType") == Some("url");
@@ -89,7 +89,7 @@ pub(super) fn versions(document: &str) -> Result<Page, String> {
 /// Reads a page of a list of current objects.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn objects(document: &str) -> Result<Page, String> {
     let root = root_of(document, "ListBucketResult")?;
     let is_encoded = root.text_of("EncodingType") == Some("url");
@@ -110,14 +110,14 @@ pub(super) fn objects(document: &str) -> Result<Page, String> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PartialPage<T> {
     pub(crate) entries: Vec<T>,
-    /// Where the next page begins; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     pub(crate) next: Option<Place>,
 }
 
 /// Reads a page of a list of unfinished uploads: their keys and ids.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn uploads(document: &str) -> Result<PartialPage<(String, String)>, String> {
     let root = root_of(document, "ListMultipartUploadsResult")?;
     let is_encoded = root.text_of("EncodingType") == Some("url");
@@ -142,7 +142,7 @@ pub(super) fn uploads(document: &str) -> Result<PartialPage<(String, String)>, S
 /// Reads a page of the parts of an upload: their sizes.
 ///
 /// # Errors
-/// What is wrong with the page.
+/// The problem with the page.
 pub(super) fn parts(document: &str) -> Result<PartialPage<u64>, String> {
     let root = root_of(document, "ListPartsResult")?;
     let found = root.children().iter().filter(|child| child.name() == "Part");
@@ -191,8 +191,8 @@ fn entry(element: &Element, is_marker: bool, is_encoded: bool) -> Result<Entry, 
     Ok(Entry { key, version_id, is_marker, is_latest, etag, size, modified, has_client_key, settings })
 }
 
-/// Whether a date has more digits than S3 gives. Such stores tell only seconds of versions: compared with them, a marker would
-/// be newer than a version that followed it in the same second.
+/// Returns whether a date has more digits than S3 gives. Such stores tell only seconds of versions: compared with them, a
+/// marker would be newer than a version that followed it in the same second.
 fn is_finer_than_millis(date: &str) -> bool {
     date.split_once('.').is_some_and(|(_, fraction)| fraction.trim_end_matches('Z').len() > 3)
 }

@@ -36,7 +36,7 @@ pub(super) fn put_in_order(entries: &mut Vec<Entry>, mixes: &AtomicBool) {
     entries.extend(one.chain(others));
 }
 
-/// Whether the second kind, which begins at `second`, cannot be behind the first one in one history.
+/// Returns whether the second kind, which begins at `second`, cannot be behind the first one in one history.
 fn is_apart(entries: &[Entry], second: usize) -> bool {
     let (first, others) = entries.split_at(second);
     let is_ascending =
@@ -58,7 +58,7 @@ fn is_apart(entries: &[Entry], second: usize) -> bool {
     }
 }
 
-/// Whether a version is newer than a delete marker of the same key, or the other way round.
+/// Returns whether a version is newer than a delete marker of the same key, or the other way round.
 fn is_newer(one: &Entry, other: &Entry) -> bool {
     if one.is_latest != other.is_latest {
         return one.is_latest;

@@ -1,4 +1,4 @@
-//! What can be changed on a stored version: tags, retention and legal hold.
+//! The changeable settings of a stored version: tags, retention and legal hold.
 
 use cairn_http1::{encode_strict, parse_rfc3339_millis, query_pairs};
 use cairn_md5::md5_digest;
@@ -13,7 +13,7 @@ pub(crate) struct Lock {
     pub(crate) legal_hold: bool,
 }
 
-/// What can be changed on a version.
+/// The changeable settings of a version.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Sorted.

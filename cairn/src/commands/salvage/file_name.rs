@@ -7,8 +7,8 @@ const PART_BYTES_MAX: usize = 150;
 /// Characters that some file system, shell or archive program treats specially.
 const SPECIAL: &str = "%\\:*?\"<>|";
 
-/// Returns the path of a key below its bucket's folder: its parts between slashes, in which special characters are encoded as `%`
-/// and two digits. Different keys may have the same path, if a part is long.
+/// Returns the path of a key below its bucket's folder: its parts between slashes, in which special characters are encoded as
+/// `%` and two digits. Different keys may have the same path, if a part is long.
 pub(super) fn path_of(key: &[u8]) -> Vec<String> {
     key.split(|byte| *byte == b'/').map(part_of).collect()
 }

@@ -16,7 +16,7 @@ const NAMES_MAX: u32 = 1000;
 const OBJECTS: &str = "objects";
 const PARTIAL: &str = "partial";
 
-/// What was written.
+/// The counts of written files, bytes and losses.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) files: u64,

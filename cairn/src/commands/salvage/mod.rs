@@ -16,9 +16,9 @@ use crate::quantity::counted;
 use crate::{output, terminal};
 use folder::{Counts, SalvageFolder};
 
-/// Write every intact object of a damaged, stopped store as files into a new folder, with a list of them (manifest.jsonl) and of all
-/// that is lost (damaged.jsonl). The store is only read. The exit code is 1 if anything is lost. Encrypted objects need the master
-/// key, in SERVICE_CREDENTIAL_MASTER_KEY or in the file that SERVICE_CREDENTIAL_MASTER_KEY_FILE names.
+/// Write every intact object of a damaged, stopped store as files into a new folder, with a list of them (manifest.jsonl) and
+/// of all that is lost (damaged.jsonl). The store is only read. The exit code is 1 if anything is lost. Encrypted objects need
+/// the master key, in SERVICE_CREDENTIAL_MASTER_KEY or in the file that SERVICE_CREDENTIAL_MASTER_KEY_FILE names.
 #[derive(argh::FromArgs, argh::ArgsInfo, Debug)]
 #[argh(subcommand, name = "salvage", help_triggers("-h", "--help"))]
 pub(crate) struct Salvage {

@@ -14,13 +14,13 @@ use crate::terminal::plain;
 
 /// The route of compactions.
 const PATH: &str = "/api/v1/storage/compact";
-/// How often a running server is asked for the progress.
+/// The interval at which a running server is asked for the progress.
 const POLL: Duration = Duration::from_millis(500);
 
 command! {
     /// Return free space in the metadata and in empty volumes to the file system. A running server continues to serve requests.
-    /// Each part of the metadata needs room for a copy of its content. With --data-dir, compact the metadata of a stopped store;
-    /// this needs no secrets.
+    /// Each part of the metadata needs room for a copy of its content. With --data-dir, compact the metadata of a stopped
+    /// store; this needs no secrets.
     struct Compact("compact") {
         /// the data folder of a stopped store
         #[argh(option, arg_name = "folder")]
@@ -100,8 +100,8 @@ fn result_text(status: &cairn_api::Compaction) -> String {
     )
 }
 
-/// Compacts a stopped store and prints a line for each LMDB environment. Fails if the store is in use or damaged, or if there is
-/// no room for a copy.
+/// Compacts a stopped store and prints a line for each LMDB environment. Fails if the store is in use or damaged, or if there
+/// is no room for a copy.
 fn compact_stopped_store(data_dir: &Path) -> Outcome {
     cairn_server::restrict_new_files();
     let (mut before, mut after) = (0, 0);

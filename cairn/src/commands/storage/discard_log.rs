@@ -11,9 +11,9 @@ use crate::{output, terminal};
 /// Most objects of a slice that are named without --json.
 const NAMED_MAX: usize = 20;
 
-/// Show the damaged commit logs of a stopped store, and what giving them up would lose. With --apply, give them up: what precedes the
-/// damage is kept, all later changes are lost, and a copy of each log stays in its folder. Use it only if there is no backup. It needs
-/// no secrets.
+/// Show the damaged commit logs of a stopped store, and what giving them up would lose. With --apply, give them up: what
+/// precedes the damage is kept, all later changes are lost, and a copy of each log stays in its folder. Use it only if there is
+/// no backup. It needs no secrets.
 #[derive(argh::FromArgs, argh::ArgsInfo, Debug)]
 #[argh(subcommand, name = "discard-log", help_triggers("-h", "--help"))]
 pub(crate) struct DiscardLog {

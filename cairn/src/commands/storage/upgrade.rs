@@ -12,11 +12,11 @@ use crate::output;
 use crate::terminal::{json, plain};
 
 command! {
-    /// Raise the format version of a running server's store to the latest, after an inspection of the whole store. Programs before
-    /// that version cannot open the store afterwards, and there is no way back. With --data-dir, upgrade a stopped store, whose
-    /// format may be too old to be run; this needs no secrets.
+    /// Raise the format version of a running server's store to the latest, after an inspection of the whole store. Programs
+    /// before that version cannot open the store afterwards, and there is no way back. With --data-dir, upgrade a stopped
+    /// store, whose format may be too old to be run; this needs no secrets.
     struct Upgrade("upgrade") {
-        /// only make the trial, and show what would change
+        /// only try the upgrade, and show what would change
         #[argh(switch)]
         dry_run: bool,
         /// the data folder of a stopped store

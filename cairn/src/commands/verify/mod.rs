@@ -18,8 +18,8 @@ use store::Store;
 use verification::{damage_text, proof_file, store_proof, verify};
 
 noun! {
-    /// Verify stored data: the server reads it from its device and checks it. The exit code is 0 if nothing is damaged. Or check
-    /// a proof without a server.
+    /// Verify stored data: the server reads it from its device and checks it. The exit code is 0 if nothing is damaged. Or
+    /// check a proof without a server.
     struct Verify("verify"): VerifyCommand { Store, Bucket, Object, Proof }
 }
 
@@ -29,7 +29,7 @@ command! {
         /// the bucket's name
         #[argh(positional)]
         bucket: String,
-        /// where to write the signed proof (JSON)
+        /// the file for the signed proof (JSON)
         #[argh(option, arg_name = "file")]
         proof: Option<String>,
     }
@@ -47,7 +47,7 @@ command! {
         /// the version (default: the current one)
         #[argh(option, arg_name = "id")]
         version_id: Option<String>,
-        /// where to write the signed proof (JSON)
+        /// the file for the signed proof (JSON)
         #[argh(option, arg_name = "file")]
         proof: Option<String>,
     }

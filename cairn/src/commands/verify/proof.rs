@@ -142,7 +142,7 @@ impl Proof {
 /// Checks one proof.
 ///
 /// # Errors
-/// Checks a proof. The error says what is wrong with it.
+/// The problem of the proof, as a sentence.
 pub(crate) fn check_proof(proof: &Value, expected_key: Option<&str>) -> Result<(), &'static str> {
     let decoded = |name: &str| STANDARD.decode(proof[name].as_str()?).ok();
     if !proof["payload"].is_object() || proof["algorithm"] != "ed25519" {

@@ -16,7 +16,7 @@ use crate::quantity::bytes_text;
 command! {
     /// Verify every version of every object in all buckets.
     struct Store("store") {
-        /// where to write the signed proofs, one for each bucket (JSON)
+        /// the file for the signed proofs (JSON), one for each bucket
         #[argh(option, arg_name = "file")]
         proof: Option<String>,
     }

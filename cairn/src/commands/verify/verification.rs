@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::new_file::NewFile;
 use crate::terminal::plain;
 
-/// How often the progress is requested.
+/// The interval at which the progress is requested.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Requests the verification and shows its progress until the response arrives.

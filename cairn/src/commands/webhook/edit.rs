@@ -26,7 +26,7 @@ multipart.aborted."#)]
         /// the file; - means standard input
         #[argh(positional)]
         file: Option<String>,
-        /// where deliveries are posted
+        /// the URL to which deliveries are posted
         #[argh(option, arg_name = "url")]
         target_url: Option<String>,
         /// an event type to deliver; may be repeated
@@ -45,12 +45,12 @@ multipart.aborted."#)]
 }
 
 command! {
-    /// Change the target or the events of a webhook. What is not given stays.
+    /// Change the target or the events of a webhook. What is not given does not change.
     struct Update("update") {
         /// the webhook's id
         #[argh(positional)]
         webhook: String,
-        /// where deliveries are posted
+        /// the URL to which deliveries are posted
         #[argh(option, arg_name = "url")]
         target_url: Option<String>,
         /// an event type to deliver; may be repeated; replaces all present types

@@ -24,7 +24,7 @@ command! {
     /// Post new events, signed, to a program on this machine, and print each with the response. Ends when it is interrupted.
     /// A delivery that fails is not repeated.
     struct Listen("listen") {
-        /// where events are posted, such as http://127.0.0.1:8000/hook
+        /// the URL to which events are posted, such as http://127.0.0.1:8000/hook
         #[argh(option, arg_name = "url")]
         forward: String,
         /// an event type to forward; may be repeated (default: all)

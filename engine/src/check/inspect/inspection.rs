@@ -27,7 +27,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Whether there are no findings.
+    /// Returns whether there are no findings.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.findings_omitted == 0

@@ -61,7 +61,7 @@ fn masks(extent: Extent) -> impl Iterator<Item = ((u32, u32), usize, u64)> {
     })
 }
 
-/// What the records read so far add up to.
+/// The totals of the records read so far.
 #[derive(Debug, Default)]
 pub(super) struct Replica {
     pub(super) owned: UnitSet,

@@ -26,14 +26,14 @@ use crate::slice::tables::SEQUENCE_KEY;
 use crate::types::bucket::Usage;
 use cairn_lmdb::{Entry, ReadTxn, Record, Table};
 
-/// What a repair needs from an inspection.
+/// The parts of an inspection that a repair needs.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// Number of the last transaction in the snapshot.
     pub(crate) snapshot: u64,
     /// Maximal runs that are marked but owned by no record, up to a limit.
     pub(crate) orphans: Vec<Extent>,
-    /// Why the slice must not be repaired, if so.
+    /// The reason why the slice must not be repaired, if there is one.
     pub(crate) refusal: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct UnknownBucketRecord {
     pub(super) bucket: u64,
 }
 
-/// Why a segment ended.
+/// The result of reading a segment: whether records follow.
 pub(super) enum Segment {
     /// There are more records.
     More,
@@ -62,14 +62,14 @@ pub(super) struct Scan<'s> {
     pub(super) slice: &'s Slice,
     pub(super) replica: Replica,
     pub(super) volumes: VolumeBounds,
-    /// Why something could not be compared, if so.
+    /// The reason why something could not be compared, if there is one.
     pub(super) undecided: Option<String>,
     /// Whether a stored value failed its check. Then the hash of the totals may be wrong too.
     pub(super) is_damaged: bool,
     /// The last record that was read.
     pub(super) cursor: Cursor,
     pub(super) unconfirmed: Vec<UnknownBucketRecord>,
-    /// Which buckets have a due index in the snapshot.
+    /// The buckets that have a due index in the snapshot.
     pub(super) due_states: DueStateMap,
     /// Parts that were looked up for the record of a version.
     parts_looked_up: u64,

@@ -71,7 +71,7 @@ pub(super) fn inspect_volumes(slice: &Slice, report: &mut Report<'_>) {
     }
 }
 
-/// Whether a slice's metadata can be read. Reading a truncated map would end the process with SIGBUS.
+/// Returns whether a slice's metadata can be read. Reading a truncated map would end the process with SIGBUS.
 pub(super) fn metadata_is_readable(slice: &Slice, report: &mut Report<'_>) -> bool {
     let Err(error) = slice.environment.check_file() else { return true };
     report

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Sends the outcome of a command after the commit. Its argument is the error if the commit failed.
 pub(super) type Completion = Box<dyn FnOnce(Option<&EngineError>)>;
 
-/// What one change adds to the quota's total of a bucket, and what it removes from it.
+/// The reservation of one change in a bucket's quota: what it adds and what it removes.
 pub(super) struct QuotaReservation {
     pub(super) bucket: Arc<Bucket>,
     /// Counted now. Released when the commit fails.

@@ -12,7 +12,7 @@ use crate::types::event::{Cause, EventType, Origin, Tick};
 use crate::types::object::ObjectInfo;
 use cairn_model::ObjectKey;
 
-/// Who made a change of an object, for its event.
+/// The author of an object's change, for its event.
 #[derive(Clone, Copy)]
 pub(super) struct Author<'c> {
     pub(super) key: &'c ObjectKey,

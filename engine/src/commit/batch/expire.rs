@@ -18,7 +18,7 @@ use crate::types::lifecycle::{DayLength, LifecycleRules, RuleId, VersionRole};
 use crate::types::lifecycle_status::RuleCounts;
 use cairn_model::{Timestamp, UploadId};
 
-/// When, and with which days, a version is judged.
+/// The time and the day at which a version is judged.
 #[derive(Clone, Copy)]
 struct Moment {
     now: Timestamp,

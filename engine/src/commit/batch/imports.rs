@@ -29,7 +29,7 @@ use cairn_model::{Etag, UploadId, VersionId};
 /// The largest id of this store's form that an imported version may have. Sequences go on after it.
 const SEQUENCE_MAX: u64 = (1 << 62) - 1;
 
-/// What an import does to the version that exists under its name.
+/// The effect of an import on the version that exists under its name.
 enum Standing {
     /// There is none.
     New,

@@ -1,8 +1,9 @@
 //! One batch of commands, committed in one transaction.
 //!
 //! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
-//! (objects and versions), `version_changes.rs` (their metadata), `uploads.rs` and `imports.rs`. They use `lookup.rs` to read, `records.rs` to change records
-//! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events. `effects.rs` is what follows the commit.
+//! (objects and versions), `version_changes.rs` (their metadata), `uploads.rs` and `imports.rs`. They use `lookup.rs` to read,
+//! `records.rs` to change records and the free map, `quota.rs` to reserve quota, and `events.rs` to write events. `effects.rs`
+//! is what follows the commit.
 //!
 //! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
 //! encoding of its record. So a refused command leaves the transaction unchanged. An error of [`Batch::apply`] is an error of
@@ -42,7 +43,7 @@ use crate::types::bucket::Usage;
 use cairn_lmdb::WriteTxn;
 use cairn_model::Clock;
 
-/// Why a command was not applied.
+/// The error of a command that was not applied.
 enum Failure {
     /// Only this command is refused. The transaction is unchanged.
     Refused(EngineError),
@@ -68,7 +69,7 @@ pub(crate) struct Batch<'s> {
     effects: CommitEffects,
     /// The changes of records, if someone follows the slice's change log.
     changes: Option<Vec<Change>>,
-    /// Which buckets have a due index, with the changes of this batch.
+    /// The buckets that have a due index, with the changes of this batch.
     due_states: DueStateMap,
     due_states_changed: bool,
     /// Number of part records that were read or removed.

@@ -14,7 +14,7 @@ use crate::space::reservation::Reservation;
 use crate::types::bucket::{Bucket, Usage};
 use std::sync::Arc;
 
-/// What a record counts for, and the extents that it owns.
+/// The usage that a record counts for, and the extents that it owns.
 pub(super) struct Accounting {
     pub(super) counts: Usage,
     pub(super) extents: Vec<Extent>,

@@ -180,7 +180,7 @@ fn some_retention(random: &mut Random) -> Option<Retention> {
     (random.below(3) > 0).then_some(Retention { mode, until })
 }
 
-/// Whether a lock forbids the removal of its version.
+/// Returns whether a lock forbids the removal of its version.
 fn is_locked(lock: ObjectLock, bypass_governance: bool) -> bool {
     let unexpired = lock.retention.filter(|retention| retention.until > StoppedClock::NOW);
     lock.legal_hold == Some(true)

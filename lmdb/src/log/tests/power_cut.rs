@@ -1,11 +1,11 @@
 //! Tests of power cuts.
 //!
-//! The power is cut at the moments of commits, checkpoints, openings, compactions and rebuilds.
-//! A recorder follows what was flushed of the data file. At chosen moments it makes the files that a power cut could leave: of the
-//! data file, each sector as it was last flushed or as it is; of the log, a torn record if one is being written. While a copy
-//! gets the name of the data file, either of the two files may have it. A process of its own opens the result, because a damaged LMDB
-//! file can end the process. What it finds must be the acknowledged state, or the one of the transaction that was in progress. With
-//! a planted mistake, some cut must show another state.
+//! The power is cut at the moments of commits, checkpoints, openings, compactions and rebuilds. A recorder follows what was
+//! flushed of the data file. At chosen moments it makes the files that a power cut could leave: of the data file, each sector
+//! as it was last flushed or as it is; of the log, a torn record if one is being written. While a copy gets the name of the
+//! data file, either of the two files may have it. A process of its own opens the result, because a damaged LMDB file can end
+//! the process. What it finds must be the acknowledged state, or the one of the transaction that was in progress. With a
+//! planted mistake, some cut must show another state.
 
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
@@ -19,10 +19,10 @@ use std::time::Duration;
 const SECTOR: usize = 512;
 /// Names a folder that the process of a cut opens.
 const CUT_FOLDER: &str = "CAIRN_TEST_LOG_CUT";
-/// Where the copies of the checkpoint are in a data file.
+/// The ranges of the checkpoint's copies in a data file.
 const SLOTS: [std::ops::Range<usize>; 2] = [2048..2560, 6144..6656];
 
-/// What a power cut leaves, and what it may contain.
+/// The result of a power cut, and what it may contain.
 struct Cut {
     folder: PathBuf,
     moment: Moment,

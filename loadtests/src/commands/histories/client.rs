@@ -20,7 +20,7 @@ const SIZES: [usize; 6] = [64, 700, 5_000, 20_000, 70_000, 400_000];
 /// Maximum length that a GET reads.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How a version is written.
+/// The way in which a version is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     Put,
@@ -276,8 +276,8 @@ impl Client {
         self.note(key, Call::Read, answer, invoked..returned, notes);
     }
 
-    /// Lists the keys. A list tells the version of every key, or that it does not exist. A page is assembled from several tables,
-    /// so each key counts as a separate operation with its own moment within the request.
+    /// Lists the keys. A list tells the version of every key, or that it does not exist. A page is assembled from several
+    /// tables, so each key counts as a separate operation with its own moment within the request.
     fn list(&mut self, task: &Task<'_>, notes: &mut Notes) {
         let query = [("list-type", "2"), ("prefix", task.prefix)];
         let request = self.requests.bucket("GET", &query).to_owned();

@@ -41,7 +41,8 @@ pub enum Condition {
 pub enum Call {
     /// Write a version.
     Put {
-        /// Its tag. For a put without a response it is a placeholder that nothing matches, unless a client has read the version.
+        /// Its tag. For a put without a response it is a placeholder that nothing matches, unless a client has read the
+        /// version.
         tag: Tag,
         /// Its condition.
         condition: Condition,

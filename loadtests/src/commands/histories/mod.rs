@@ -1,11 +1,11 @@
 //! Records concurrent histories on few keys and checks that they are linearizable.
 //!
-//! [`history`] defines the operations, `client` sends requests, and [`checker`] decides. Each history has its own keys, which do
-//! not exist at its beginning, several concurrent clients, and at its end one read of every key without concurrency. A failing
-//! history is saved. Its seed repeats it as far as the scheduling of threads allows.
+//! [`history`] defines the operations, `client` sends requests, and [`checker`] decides. Each history has its own keys, which
+//! do not exist at its beginning, several concurrent clients, and at its end one read of every key without concurrency. A
+//! failing history is saved. Its seed repeats it as far as the scheduling of threads allows.
 //!
-//! The checker is our own, in 80 lines, because the existing Rust crates depend on a whole model checker or simulator. Its tests
-//! compare it with a search of all orders.
+//! The checker is our own, in 80 lines, because the existing Rust crates depend on a whole model checker or simulator. Its
+//! tests compare it with a search of all orders.
 
 pub mod checker;
 mod client;

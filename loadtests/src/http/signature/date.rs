@@ -52,8 +52,8 @@ fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns year, month and day of a day counted from 1970-01-01. The calculation uses 400-year cycles of 146 097 days, and years
-/// that begin in March, so that the leap day is the last day of its year.
+/// Returns year, month and day of a day counted from 1970-01-01. The calculation uses 400-year cycles of 146 097 days, and
+/// years that begin in March, so that the leap day is the last day of its year.
 const fn civil(days: u64) -> (u64, u64, u64) {
     let since_march_0000 = days + 719_468;
     let cycle = since_march_0000 / 146_097;

@@ -1,8 +1,8 @@
 //! AWS Signature Version 4 for S3, in headers and in presigned URLs.
 //!
 //! Source: AWS, "Authenticating Requests: Using the Authorization Header" and "Using Query Parameters" (S3 API reference). The
-//! tests are the examples of those pages. The key of a day is derived once and cached, so a signature costs one SHA-256 over the
-//! canonical request and one HMAC.
+//! tests are the examples of those pages. The key of a day is derived once and cached, so a signature costs one SHA-256 over
+//! the canonical request and one HMAC.
 
 mod date;
 mod encoding;
@@ -84,8 +84,8 @@ impl Signer {
         out.push_str(&signature);
     }
 
-    /// Returns the query of a presigned URL: sorted and encoded, with `X-Amz-Signature` last. `query` contains the request's own
-    /// parameters, not encoded. As in AWS's SDKs, only `host` is signed and the payload is not.
+    /// Returns the query of a presigned URL: sorted and encoded, with `X-Amz-Signature` last. `query` contains the request's
+    /// own parameters, not encoded. As in AWS's SDKs, only `host` is signed and the payload is not.
     pub fn presigned_query(
         &mut self,
         (method, path, host): (&str, &str, &str),

@@ -11,7 +11,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::transport::tls::validity::validity;
 
-/// How PEM labels a private key that is encrypted with a password.
+/// The label in PEM of a private key that is encrypted with a password.
 const ENCRYPTED_KEY: &[u8] = b"ENCRYPTED";
 /// Longest chain: a leaf, its issuers, and a few superfluous ones.
 const CHAIN_MAX: usize = 16;
@@ -23,7 +23,7 @@ pub struct CertificateAndKey {
     validity: Option<Range<i64>>,
 }
 
-/// Why a certificate and a key cannot be used together. No message contains any part of the key.
+/// The error of a certificate and a key that cannot be used together. No message contains any part of the key.
 #[derive(Debug)]
 pub enum CertificateAndKeyError {
     /// The certificate file is not PEM or contains no certificate.

@@ -36,7 +36,7 @@ impl HandshakeThreads {
     /// Starts `count` threads.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// An error when a thread cannot be started.
     pub fn start(count: usize) -> io::Result<Self> {
         Self::start_with_limit(count, HELLOS_WAITING_MAX)
     }

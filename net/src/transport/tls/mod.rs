@@ -43,7 +43,7 @@ impl Tls {
     /// Makes a configuration that presents `certificate`. `threads` answer the client hellos.
     ///
     /// # Errors
-    /// When the system gives no random bytes for the ticket keys.
+    /// An error when the system gives no random bytes for the ticket keys.
     pub fn new(certificate: &CertificateAndKey, threads: &HandshakeThreads) -> Result<Self, rustls::Error> {
         Ok(Self {
             config: Arc::new(RwLock::new(config_for(certificate)?)),

@@ -31,7 +31,7 @@ const SEPARATE_READ_BYTES_MIN: u64 = 32 * 1024;
 /// Bytes to read at a time if chunks are smaller.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// What is expected next.
+/// The state of the decoder: what is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// The rest of the line in front of a chunk.
@@ -121,7 +121,7 @@ impl Decoder {
         (before + extension + CRLF_BYTES).saturating_sub(line.len()).max(1)
     }
 
-    /// Whether the next bytes are framing that should be read alone, so that nothing has to be moved.
+    /// Returns whether the next bytes are framing that should be read alone, so that nothing has to be moved.
     pub(crate) fn reads_framing_alone(&self, room: usize) -> bool {
         self.framing_at_least() > 0 && (room < LINE_BYTES_MAX || self.last_line.1 >= SEPARATE_READ_BYTES_MIN)
     }

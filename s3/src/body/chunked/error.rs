@@ -5,7 +5,7 @@ use crate::headers::checksum;
 use cairn_engine::ChecksumAlgorithm;
 use cairn_identity::ChunkSignatureMismatch;
 
-/// Why a body is refused.
+/// The error of a refused body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkedError {
     /// The framing is malformed.

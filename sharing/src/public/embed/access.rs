@@ -25,8 +25,8 @@ const REFUSED_DESTINATIONS: [&[u8]; 10] = [
     b"xslt",
 ];
 
-/// Checks that a request comes from a page of an allowed origin. Returns that origin if the browser asks for a permission to let
-/// scripts of the page read the response (CORS).
+/// Checks that a request comes from a page of an allowed origin. Returns that origin if the browser asks for a permission to
+/// let scripts of the page read the response (CORS).
 ///
 /// # Errors
 /// A refusal that says what the page's author can do.

@@ -8,18 +8,18 @@ use cairn_engine::ObjectInfo;
 use cairn_http1::{ResponseHead, StatusCode, attachment, inline};
 use cairn_transfer::{ReadPlan, ValidatorHeaders, stored_header};
 
-/// A browser asks again after a minute, so a revocation reaches those who have the content by then. Other caches would answer for
-/// an origin what was meant for another.
+/// A browser asks again after a minute, so a revocation reaches those who have the content by then. Other caches would answer
+/// for an origin what was meant for another.
 const CACHE_CONTROL: &str = "private, max-age=60, must-revalidate";
 /// The request headers on which every response depends.
 const VARY: &str = "Origin, Referer";
-/// If the content is opened as a document of its own: no script, no form, an origin of its own, nothing from elsewhere. The rest
-/// is what the browser's viewer of images, video and audio needs.
+/// If the content is opened as a document of its own: no script, no form, an origin of its own, nothing from elsewhere. The
+/// rest is what the browser's viewer of images, video and audio needs.
 const CONTENT_SECURITY_POLICY: &str =
     "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
-/// What scripts of an allowed page may read, besides the few headers that they always may.
+/// The response headers that scripts of an allowed page may read, besides the few that they always may.
 const EXPOSED_HEADERS: &str = "Accept-Ranges, Content-Length, Content-Range, ETag";
-/// What a request of an allowed page may carry.
+/// The request headers that an allowed page may send.
 const ALLOWED_HEADERS: &str = "range, if-none-match, if-range, if-modified-since";
 /// Seconds for which a browser may keep the answer to a preflight. It grants nothing: every request is checked.
 const PREFLIGHT_SECONDS: &str = "600";

@@ -22,7 +22,7 @@ const IMAGE_BYTES_MAX: u64 = 32 << 20;
 /// Largest text that a page shows, in bytes. Browsers become slow with larger ones.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
-/// What a page with a file says.
+/// The content of a page with a file.
 pub(crate) struct FileView {
     /// The file name.
     pub(crate) name: String,
@@ -32,9 +32,9 @@ pub(crate) struct FileView {
     pub(crate) content_type: String,
     /// Its class.
     pub(crate) class: MediaClass,
-    /// When the version was written.
+    /// The time when the version was written.
     pub(crate) last_modified: Timestamp,
-    /// When the share expires.
+    /// The time when the share expires.
     pub(crate) expires_at: Option<Timestamp>,
     /// Downloads that are left, if their number is limited.
     pub(crate) downloads_left: Option<u64>,
@@ -164,7 +164,7 @@ impl FileView {
     }
 }
 
-/// What went wrong with a password.
+/// The problem with a password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PasswordProblem {
     /// It is wrong.

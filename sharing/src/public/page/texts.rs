@@ -110,7 +110,7 @@ pub(crate) fn too_many_attempts(seconds: u64, language: Language) -> String {
     }
 }
 
-/// Why there is no file to show.
+/// The message in place of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
     /// No share has this URL.

@@ -17,14 +17,14 @@ use cairn_net::ResponseBody;
 use cairn_observe::DataEvents;
 use cairn_transfer::{ReadPlan, StartedPayload, ValidatorHeaders, stored_content_type, stored_header};
 
-/// What a browser may do with content other than PDF: nothing but to show it.
+/// The security policy for content other than PDF: a browser may do nothing but show it.
 const SANDBOX: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; \
                        frame-ancestors 'self'";
 /// The same for video and audio, with its own origin: the browser's player requests further parts by itself, and would get
 /// neither an answer nor the cookie for an origin of its own. No script runs that could use the origin.
 const PLAYER: &str = "sandbox allow-same-origin; default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; \
                       frame-ancestors 'self'";
-/// What a browser may do with PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process.
+/// The security policy for PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process.
 const PDF: &str = "script-src 'none'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'self'";
 /// Uses of the content as part of a program (Fetch Metadata, `Sec-Fetch-Dest`).

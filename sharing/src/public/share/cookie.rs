@@ -31,8 +31,8 @@ pub(crate) fn set(share: LinkId, unlock_token: &str, path: &str, is_secure: bool
     format!("{name}={unlock_token}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// Where browsers see a share: the path in front of `/s/`, and whether it came through TLS. `base_url` is the configured
-/// one. It counts only if it has the host that the request was sent to: the share may be reached in other ways too.
+/// Returns the place where browsers see a share: the path in front of `/s/`, and whether it came through TLS. `base_url` is the
+/// configured one. It counts only if it has the host that the request was sent to: the share may be reached in other ways too.
 pub(crate) fn place<'b>(base_url: Option<&'b str>, host: Option<&str>, is_secure: bool) -> (&'b str, bool) {
     let found = base_url.zip(host).and_then(|(base, host)| {
         let (scheme, rest) = base.split_once("://")?;

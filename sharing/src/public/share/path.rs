@@ -1,9 +1,9 @@
 //! The paths of shares.
 
-/// What the paths of shares begin with.
+/// The beginning of the paths of shares.
 const PREFIX: &str = "/s/";
 
-/// What a path names.
+/// The page that a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SharePage {
     /// `/s/{token}`: the share itself, as JSON or as a page.

@@ -24,12 +24,12 @@ pub(crate) struct Visit<'r> {
     pub(crate) id: &'r str,
     /// The token, which is the one of the share.
     pub(crate) token: &'r CapabilityToken,
-    /// What is wanted of the share.
+    /// The wanted part of the share.
     pub(crate) page: SharePage,
     pub(crate) share: &'r Share,
 }
 
-/// Whether a visitor may see a share's object.
+/// The access of a visitor to a share's object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// The share has no password.

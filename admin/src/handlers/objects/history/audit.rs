@@ -1,4 +1,4 @@
-//! What the audit trail adds to a history: addresses of clients, requests that created links, links that were deleted.
+//! Adds records of the audit trail to a history: client addresses, created and deleted links.
 
 use std::collections::HashMap;
 use std::time::Instant;

@@ -10,7 +10,7 @@ use cairn_sharing::{Embed, Link, LinkId, Share};
 /// Something that has happened to an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
-    /// When, in the order of events.
+    /// The time, in the order of events.
     pub(super) tick: Tick,
     pub(super) kind: HistoryKind,
     pub(super) version: Option<VersionName>,

@@ -13,7 +13,7 @@ use crate::commands::apply::values;
 use crate::commands::apply::wanted::{Placed, Wanted, WantedAccount, WantedPolicy};
 use crate::commands::resources::{ACCOUNTS, POLICIES};
 
-/// What the file and the server say about who may do what.
+/// The policies and accounts of the file and of the server.
 pub(super) struct Access<'a> {
     is_pruned: bool,
     problems: &'a Problems,

@@ -158,8 +158,8 @@ impl Comparison<'_> {
         change.set(Member::new("cors", json!(self.before.cors), json!(rules)), step);
     }
 
-    /// Rules that stay keep their ids and their status. A rule about the same objects as one in the file is replaced. Rules that
-    /// go are deleted first, because they delete objects.
+    /// Rules that stay keep their ids and their status. A rule about the same objects as one in the file is replaced. Rules
+    /// that go are deleted first, because they delete objects.
     fn lifecycle(&self, change: &mut Change) {
         let Some((_, rules)) = &self.wanted.lifecycle else { return };
         let before = &self.before.lifecycle;

@@ -20,10 +20,10 @@ const SYSTEM_ADMIN: &str = "system_admin";
 /// The role that may change buckets.
 const STORAGE_ADMIN: &str = "storage_admin";
 
-/// What has to be done.
+/// The plan of an apply: the changes that are needed.
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
-    /// What the server has and the file does not, and what is left alone: kinds with names.
+    /// The things that the server has and the file does not, and that are left alone: kinds with names.
     pub(super) not_in_file: Vec<(&'static str, String)>,
 }
 
@@ -100,7 +100,7 @@ impl Plan {
     }
 }
 
-/// What the server has and the file does not.
+/// The resources that the server has and the file does not.
 struct Others<'o> {
     wanted: &'o Wanted,
     state: &'o State,

@@ -122,8 +122,8 @@ impl Journal {
         format!("{HEADER}\t{}\t{born}", self.source)
     }
 
-    /// Returns the list of the last run of a bucket, and begins a new one. `born` is when the bucket was created here: a list of
-    /// an earlier bucket of this name counts for nothing.
+    /// Returns the list of the last run of a bucket, and begins a new one. `born` is when the bucket was created here: a list
+    /// of an earlier bucket of this name counts for nothing.
     pub(crate) fn begin(&self, bucket: &str, born: &str) -> Result<(ListReader, ListWriter), Failure> {
         let lists = self.join(bucket, born).and_then(|()| {
             let last = self.open_list(bucket, LAST, born)?;
@@ -220,7 +220,7 @@ impl ListReader {
         Ok(())
     }
 
-    /// Whether there is no record left.
+    /// Returns whether there is no record left.
     pub(crate) const fn is_empty(&self) -> bool {
         self.ahead.is_none()
     }

@@ -1,4 +1,4 @@
-//! What has been imported, in files: of each bucket a list of its versions, in the order in which the source lists them.
+//! Files of imported versions: of each bucket a list, in the order of the source.
 //!
 //! A run reads the list of the last run beside the source's, and writes a new one. So memory does not depend on the number of
 //! versions. A run that was killed leaves the beginning of a new list; the next run puts the rest of the last one behind it.

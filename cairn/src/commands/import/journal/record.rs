@@ -6,7 +6,7 @@ use cairn_http1::{decode, encode_path};
 
 use crate::commands::remote::{Entry, fingerprint};
 
-/// What became of a version.
+/// The state of a version in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// It is here.
@@ -48,7 +48,7 @@ impl Record {
         }
     }
 
-    /// Whether the entry is the version that was imported.
+    /// Returns whether the entry is the version that was imported.
     pub(crate) fn is_of(&self, entry: &Entry) -> bool {
         self.id == entry.id() && self.version == version_fingerprint(&entry.etag, entry.size, entry.modified)
     }

@@ -37,7 +37,7 @@ pub(super) struct Made<'c> {
     pub(super) addresses: &'c [Address],
 }
 
-/// What a bucket has here. One that would be created in a dry run has nothing.
+/// The settings that a bucket has here. One that would be created in a dry run has none.
 struct Here<'b> {
     name: &'b str,
     versioning: VersioningState,

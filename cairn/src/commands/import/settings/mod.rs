@@ -36,10 +36,10 @@ The command can be repeated: what a bucket has here already stays as it is.")]
         /// show what would be done, and change nothing
         #[argh(switch)]
         dry_run: bool,
-        /// make what is public there public here, and the webhooks
+        /// also make the proposals: public access as at the source, and webhooks
         #[argh(switch)]
         accept: bool,
-        /// the URL of a target of notifications, which the archive does not contain; can be repeated
+        /// the URL of a notification target, because the archive does not contain it; may be repeated
         #[argh(option, arg_name = "target=url")]
         webhook: Vec<Address>,
     }

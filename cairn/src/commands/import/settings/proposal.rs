@@ -1,4 +1,4 @@
-//! What is listed and made only if it is accepted: public access, and webhooks.
+//! Proposed settings that need the user's consent: public access and webhooks.
 
 use std::str::FromStr;
 
@@ -23,7 +23,7 @@ impl FromStr for Address {
     }
 }
 
-/// What became of a proposal. In a dry run: what would become of it.
+/// The outcome of a proposal. In a dry run: the expected outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fate {

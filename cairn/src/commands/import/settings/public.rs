@@ -9,7 +9,7 @@ use cairn_api::PublicRule;
 use serde_json::Value;
 
 const ARN_PREFIX: &str = "arn:aws:s3:::";
-/// What is not needed by anybody who knows the address, or is a part of listing.
+/// An action that nobody needs who knows the address, or that is a part of listing.
 const WITHOUT_USE: &str = "s3:GetBucketLocation";
 
 /// Reads the rules that a policy of a bucket becomes. `lose` gets the reasons for what is left out.
@@ -198,7 +198,7 @@ mod tests {
         statement
     }
 
-    /// What `mc anonymous set download` makes, for a bucket and for a prefix.
+    /// `mc anonymous set download` makes these policies, for a bucket and for a prefix.
     #[test]
     fn downloads_become_rules() {
         let whole = json!([

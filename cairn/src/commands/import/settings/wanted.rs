@@ -1,4 +1,4 @@
-//! What an export of buckets becomes here.
+//! Plans the settings to create from an export of buckets.
 //!
 //! Source: MinIO, `cmd/admin-bucket-handlers.go`, and exports of a server: a folder for each bucket, a file for each setting.
 

@@ -5,7 +5,7 @@
 
 use cairn_identity::policy::Action;
 
-/// What an allowed action of the source becomes.
+/// The weight of a source's action in its translation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Weight {
     /// It is what the action here is for, so it is translated into it.
@@ -14,7 +14,7 @@ pub(super) enum Weight {
     Included,
 }
 
-/// What an action is done to.
+/// The resource of an action: a bucket or an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     Bucket,
@@ -33,7 +33,7 @@ pub(super) struct SourceAction {
     pub(super) rule: Rule,
 }
 
-/// How MinIO decides about an action. Some depend on another one; this was found out by probes.
+/// The rule by which MinIO decides about an action. Some depend on another action; this was found out by probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
     /// By statements about the action.

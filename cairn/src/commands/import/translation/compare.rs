@@ -44,8 +44,8 @@ pub(crate) struct Differences {
     pub(crate) left_out: Vec<Difference>,
 }
 
-/// What the source allows: documents of which one must allow, and for service accounts a second group of which one must
-/// allow as well.
+/// The rights at the source: documents of which one must allow, and for service accounts a second group of which one must allow
+/// as well.
 pub(crate) struct Source<'d> {
     pub(crate) documents: &'d [Document],
     pub(crate) session: Option<&'d [Document]>,
@@ -149,7 +149,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Where the two are compared.
+/// The points of the comparison: places and client addresses.
 struct Grid {
     places: BTreeSet<Place>,
     clients: BTreeSet<IpAddr>,

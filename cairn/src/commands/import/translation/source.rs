@@ -21,7 +21,7 @@ const LIST_MAX: usize = 2000;
 /// Longest part of a value that a message quotes, in characters.
 const QUOTED_CHARACTERS_MAX: usize = 100;
 
-/// Whether a statement allows or denies.
+/// The effect of a statement: it allows or denies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     Allow,
@@ -46,7 +46,7 @@ pub(crate) struct Document {
     pub(super) statements: Vec<Statement>,
 }
 
-/// What a request does: an action on a bucket, or on a key in it.
+/// A request: an action on a bucket, or on a key in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) action: &'a str,
@@ -55,7 +55,7 @@ pub(super) struct Asked<'a> {
     pub(super) client: IpAddr,
 }
 
-/// Why a document cannot be translated.
+/// The reason why a document cannot be translated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     pub(crate) reason: String,
@@ -72,7 +72,7 @@ impl Document {
     /// Reads a document for a user.
     ///
     /// # Errors
-    /// What cannot be expressed here, or is no policy.
+    /// The document is no policy, or a part of it cannot be expressed here.
     pub(crate) fn read(document: &Value, username: &str) -> Result<Self, Refusal> {
         let refused = |reason: String| Refusal { reason, denies: may_deny(document) };
         let Some(members) = document.as_object() else { return Err(refused("it is no object".to_owned())) };
@@ -272,7 +272,7 @@ mod tests {
         document.allows(&Asked { action, bucket, key, client: client.parse().unwrap() })
     }
 
-    /// What a MinIO server answered.
+    /// The expected values are answers of a MinIO server.
     #[test]
     fn documents_are_evaluated_as_minio_does() {
         let of = |actions: &[&str], resources: &[&str]| {
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// What a MinIO server answered to an account that is allowed everything, except for one action.
+    /// The expected values are answers of a MinIO server to an account that is allowed everything, except for one action.
     #[test]
     fn denials_are_evaluated_as_minio_does() {
         for (denied, action, path, expected) in [

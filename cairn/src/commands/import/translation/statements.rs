@@ -45,7 +45,7 @@ pub(crate) fn translate(document: &Document) -> Result<Translation, String> {
 /// Checks statements as the server does.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problem with them.
 pub(crate) fn check(statements: &[StatementDraft]) -> Result<(), String> {
     compile(statements).map(|_| ())
 }
@@ -53,7 +53,7 @@ pub(crate) fn check(statements: &[StatementDraft]) -> Result<(), String> {
 /// Returns the policy of these statements; `None` if there are none.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problem with them.
 pub(super) fn compile(statements: &[StatementDraft]) -> Result<Option<Policy>, String> {
     if statements.is_empty() {
         return Ok(None);
@@ -126,7 +126,7 @@ fn translate_statement(statement: &Statement, actions: &[Action]) -> Result<Vec<
     Ok(resources.chunks(STATEMENT_RESOURCES_MAX).map(draft).collect())
 }
 
-/// What a resource here is about.
+/// The scope of a resource: the bucket, its objects, or both.
 enum Scope {
     Bucket,
     Objects,

@@ -134,7 +134,7 @@ fn a_denial_is_never_narrower() {
     assert_eq!(names(&differences.left_out), ["s3:AbortMultipartUpload"]);
 }
 
-/// Who writes `s3:*` for a folder does not mean the bypass of retention, which is a right on the whole bucket here.
+/// A statement with `s3:*` for a folder does not mean the bypass of retention, which is a right on the whole bucket here.
 #[test]
 fn what_only_a_wildcard_includes_is_no_loss() {
     let (texts, differences) = translated(&allowing(&["s3:*"], &["b-1/${aws:username}/*"])).unwrap();

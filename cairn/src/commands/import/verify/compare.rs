@@ -24,10 +24,10 @@ use crate::failure::{Failure, Outcome};
 const KEYS_WAITING_MAX: usize = 256;
 /// Bytes of both sides that are compared at a time.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How often content is read that breaks off.
+/// The number of attempts at reading content that breaks off.
 const ATTEMPTS: u32 = 4;
 
-/// How much content is read, in hundredths of a percent.
+/// The share of content that is read, in hundredths of a percent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading(pub(crate) u32);
 
@@ -35,7 +35,7 @@ impl Reading {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const ALL: Self = Self(10_000);
 
-    /// Whether a version belongs to the part that is read: always the same versions.
+    /// Returns whether a version belongs to the part that is read: always the same versions.
     fn includes(self, key: &str, id: &str) -> bool {
         let digits = fingerprint(&format!("{key}\n{id}"));
         let number = u64::from_str_radix(&digits, 16).unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) struct Counts {
     pub(crate) differences: AtomicU64,
 }
 
-/// What compares a bucket.
+/// A comparison of a bucket with its source.
 pub(crate) struct Comparison<'a> {
     pub(crate) copier: Copier<'a>,
     pub(crate) source: &'a Remote,

@@ -1,4 +1,4 @@
-//! What differs between a version at the source and here.
+//! Differences between a version at the source and the imported one.
 
 use cairn_api::{ObjectRecord, ObjectVersion};
 use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
@@ -13,8 +13,8 @@ pub(crate) struct Difference {
     pub(crate) bucket: String,
     pub(crate) key: String,
     pub(crate) version_id: String,
-    /// `missing`, `gone`, `bucket`, `marker`, `size`, `date`, `etag`, `headers`, `metadata`, `tags`, `lock`, `checksum`, `order`,
-    /// `content` or `unreadable`.
+    /// `missing`, `gone`, `bucket`, `marker`, `size`, `date`, `etag`, `headers`, `metadata`, `tags`, `lock`, `checksum`,
+    /// `order`, `content` or `unreadable`.
     pub(crate) kind: &'static str,
     pub(crate) source: String,
     pub(crate) here: String,

@@ -35,24 +35,24 @@ use report::Report;
 
 /// Versions that are compared at a time.
 const WORKERS: u64 = 16;
-/// How often the progress is shown.
+/// The interval at which the progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
 
 command! {
-    /// Compare all versions with the source: ids, order, dates to the second, entity tags, sizes, headers, metadata, tags, delete
-    /// markers and locks, and with --read also bytes. Nothing is changed. The exit code is 0 if everything is equal.
+    /// Compare all versions with the source: ids, order, dates to the second, entity tags, sizes, headers, metadata, tags,
+    /// delete markers and locks, and with --read also bytes. Nothing is changed. The exit code is 0 if everything is equal.
     struct Verify("verify") {
         /// the address of the source's S3 interface, such as https://minio:9000. SOURCE_ACCESS_KEY and SOURCE_SECRET_KEY hold
         /// a credential that may list and read
         #[argh(option, arg_name = "url")]
         from: Endpoint,
-        /// a bucket, without it all; may be given several times
+        /// a bucket; may be repeated (default: all buckets)
         #[argh(option, arg_name = "bucket")]
         bucket: Vec<String>,
         /// which contents are read on both sides and compared byte by byte: none, all, or a part such as 5% (default: none)
         #[argh(option, arg_name = "part")]
         read: Option<Reading>,
-        /// where to write the signed report (JSON), which cairn verify proof checks; a name that ends in .html gets a page, and
+        /// the file for the signed report (JSON), which cairn verify proof checks; a name that ends in .html gets a page, and
         /// the signed report is beside it
         #[argh(option, arg_name = "file")]
         report: Option<String>,

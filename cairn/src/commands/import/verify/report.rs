@@ -25,7 +25,7 @@ const PAGE_MAX: usize = 10_000;
 /// A report that is being written.
 pub(crate) struct Report<'c> {
     client: &'c Client,
-    /// What all parts begin with.
+    /// The members at the beginning of all parts.
     heading: Value,
     state: Mutex<State>,
 }
