@@ -75,29 +75,18 @@ pub enum EngineError {
     ShuttingDown,
 }
 
-/// A condition of a write ([`WriteCondition`](crate::WriteCondition)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precondition {
-    /// `If-Match`, or a condition on the version.
-    IfMatch,
-    /// `If-None-Match`.
-    IfNoneMatch,
-    /// `x-amz-if-match-size`.
-    IfMatchSize,
-    /// `x-amz-if-match-last-modified-time`.
-    IfMatchLastModifiedTime,
-}
-
-impl Precondition {
-    /// Returns the name of the header.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::IfMatch => "If-Match",
-            Self::IfNoneMatch => "If-None-Match",
-            Self::IfMatchSize => "x-amz-if-match-size",
-            Self::IfMatchLastModifiedTime => "x-amz-if-match-last-modified-time",
-        }
+cairn_model::named_enum! {
+    /// A condition of a write ([`WriteCondition`](crate::WriteCondition)). Named as the header.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Precondition {
+        /// `If-Match`, or a condition on the version.
+        IfMatch => "If-Match",
+        /// `If-None-Match`.
+        IfNoneMatch => "If-None-Match",
+        /// `x-amz-if-match-size`.
+        IfMatchSize => "x-amz-if-match-size",
+        /// `x-amz-if-match-last-modified-time`.
+        IfMatchLastModifiedTime => "x-amz-if-match-last-modified-time",
     }
 }
 

@@ -3,31 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The role of a caller of the management plane (specification, "Authentication").
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// Everything.
-    SystemAdmin,
-    /// Buckets, objects and the store, but not accounts, policies, tokens or the audit trail.
-    StorageAdmin,
-    /// Reads everything except the contents of objects and capabilities.
-    Auditor,
+cairn_model::named_enum! {
+    /// The role of a caller of the management plane (specification, "Authentication").
+    ///
+    /// Named as in requests, responses and records.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Role {
+        /// Everything.
+        SystemAdmin => "system_admin",
+        /// Buckets, objects and the store, but not accounts, policies, tokens or the audit trail.
+        StorageAdmin => "storage_admin",
+        /// Reads everything except the contents of objects and capabilities.
+        Auditor => "auditor",
+    }
 }
 
 impl Role {
-    /// Every role.
-    pub const ALL: [Self; 3] = [Self::SystemAdmin, Self::StorageAdmin, Self::Auditor];
-
-    /// Returns the name in requests, responses and records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SystemAdmin => "system_admin",
-            Self::StorageAdmin => "storage_admin",
-            Self::Auditor => "auditor",
-        }
-    }
-
     /// Returns the role of this name. Names are case-sensitive.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

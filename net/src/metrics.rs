@@ -4,71 +4,39 @@
 
 use cairn_model::{Counter, DurationHistogram};
 
-/// The phase in which a client exceeded a timeout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TimeoutPhase {
-    /// The end of a TLS handshake.
-    Handshake,
-    /// The first byte of a request.
-    Idle,
-    /// The rest of a request head.
-    Head,
-    /// The request body.
-    Body,
-    /// Room in the socket for the response.
-    Response,
-}
-
-impl TimeoutPhase {
-    /// All phases, in the order of their declaration.
-    pub const ALL: [Self; 5] = [Self::Handshake, Self::Idle, Self::Head, Self::Body, Self::Response];
-
-    /// Returns the phase's name, as in metric labels.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Handshake => "handshake",
-            Self::Idle => "idle",
-            Self::Head => "head",
-            Self::Body => "body",
-            Self::Response => "response",
-        }
+cairn_model::named_enum! {
+    /// The phase in which a client exceeded a timeout. Named as in labels of metrics.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum TimeoutPhase {
+        /// The end of a TLS handshake.
+        Handshake => "handshake",
+        /// The first byte of a request.
+        Idle => "idle",
+        /// The rest of a request head.
+        Head => "head",
+        /// The request body.
+        Body => "body",
+        /// Room in the socket for the response.
+        Response => "response",
     }
 }
 
-/// The outcome of a TLS handshake on a port with TLS.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HandshakeOutcome {
-    /// With a new session.
-    Full,
-    /// With a resumed session.
-    Resumed,
-    /// The client sent plain HTTP.
-    PlainHttp,
-    /// The client sent no TLS, or no version or parameters that both sides support.
-    Refused,
-    /// The client took too long.
-    TimedOut,
-    /// The client disconnected, or the process is stopping.
-    Disconnected,
-}
-
-impl HandshakeOutcome {
-    /// All outcomes, in the order of their declaration.
-    pub const ALL: [Self; 6] =
-        [Self::Full, Self::Resumed, Self::PlainHttp, Self::Refused, Self::TimedOut, Self::Disconnected];
-
-    /// Returns the outcome's name, as in metric labels.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Resumed => "resumed",
-            Self::PlainHttp => "plain_http",
-            Self::Refused => "refused",
-            Self::TimedOut => "timed_out",
-            Self::Disconnected => "gone",
-        }
+cairn_model::named_enum! {
+    /// The outcome of a TLS handshake on a port with TLS. Named as in labels of metrics.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum HandshakeOutcome {
+        /// With a new session.
+        Full => "full",
+        /// With a resumed session.
+        Resumed => "resumed",
+        /// The client sent plain HTTP.
+        PlainHttp => "plain_http",
+        /// The client sent no TLS, or no version or parameters that both sides support.
+        Refused => "refused",
+        /// The client took too long.
+        TimedOut => "timed_out",
+        /// The client disconnected, or the process is stopping.
+        Disconnected => "gone",
     }
 }
 

@@ -83,29 +83,18 @@ pub struct QuotaFact {
     pub used: u64,
 }
 
-/// The part of a cross-origin request that no rule of the bucket allows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CorsMismatch {
-    /// The bucket does not exist.
-    Bucket,
-    /// No rule allows the origin.
-    Origin,
-    /// No rule that allows the origin allows the method.
-    Method,
-    /// No rule that allows origin and method allows all headers.
-    Headers,
-}
-
-impl CorsMismatch {
-    /// Returns the name in the API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bucket => "bucket",
-            Self::Origin => "origin",
-            Self::Method => "method",
-            Self::Headers => "headers",
-        }
+cairn_model::named_enum! {
+    /// The part of a cross-origin request that no rule of the bucket allows. Named as in the API.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum CorsMismatch {
+        /// The bucket does not exist.
+        Bucket => "bucket",
+        /// No rule allows the origin.
+        Origin => "origin",
+        /// No rule that allows the origin allows the method.
+        Method => "method",
+        /// No rule that allows origin and method allows all headers.
+        Headers => "headers",
     }
 }
 
@@ -144,51 +133,28 @@ pub enum DecidingRule {
     Argument(String),
 }
 
-/// A key of the configuration whose value can be why a request is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RefusingSetting {
-    /// `s3.compatibility`.
-    Compatibility,
-    /// `server.base_hosts`.
-    BaseHosts,
-    /// `auth.root_s3_enabled`.
-    RootS3Enabled,
-    /// `server.body_timeout_seconds`.
-    BodyTimeout,
-    /// `storage.reserve_bytes`.
-    ReserveBytes,
-    /// `storage.encryption_enabled`.
-    EncryptionAtRest,
-    /// `s3.sosapi`.
-    Sosapi,
+cairn_model::named_enum! {
+    /// A key of the configuration whose value can be why a request is refused. Named as the key.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum RefusingSetting {
+        /// `s3.compatibility`.
+        Compatibility => "s3.compatibility",
+        /// `server.base_hosts`.
+        BaseHosts => "server.base_hosts",
+        /// `auth.root_s3_enabled`.
+        RootS3Enabled => "auth.root_s3_enabled",
+        /// `server.body_timeout_seconds`.
+        BodyTimeout => "server.body_timeout_seconds",
+        /// `storage.reserve_bytes`.
+        ReserveBytes => "storage.reserve_bytes",
+        /// `storage.encryption_enabled`.
+        EncryptionAtRest => "storage.encryption_enabled",
+        /// `s3.sosapi`.
+        Sosapi => "s3.sosapi",
+    }
 }
 
 impl RefusingSetting {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Compatibility,
-        Self::BaseHosts,
-        Self::RootS3Enabled,
-        Self::BodyTimeout,
-        Self::ReserveBytes,
-        Self::EncryptionAtRest,
-        Self::Sosapi,
-    ];
-
-    /// Returns the name of the key.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compatibility => "s3.compatibility",
-            Self::BaseHosts => "server.base_hosts",
-            Self::RootS3Enabled => "auth.root_s3_enabled",
-            Self::BodyTimeout => "server.body_timeout_seconds",
-            Self::ReserveBytes => "storage.reserve_bytes",
-            Self::EncryptionAtRest => "storage.encryption_enabled",
-            Self::Sosapi => "s3.sosapi",
-        }
-    }
-
     /// Returns the value that would help, in words where there is more than one.
     #[must_use]
     pub const fn would_help(self) -> &'static str {

@@ -30,41 +30,26 @@ const KEY_BYTES_MAX: usize = 1024;
 /// Longest message or advice, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// The kind of rule that refused a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RefusedBy {
-    /// The signature or its credential.
-    Authentication,
-    /// The policies of the service account.
-    Policy,
-    /// The bucket's quota.
-    Quota,
-    /// Retention or a legal hold.
-    ObjectLock,
-    /// The bucket's CORS rules.
-    CorsRules,
-    /// The operation or header is not implemented.
-    NotImplemented,
-    /// The request itself is invalid.
-    Request,
-    /// The store has no room.
-    Storage,
-}
-
-impl RefusedBy {
-    /// Returns the name in the API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Authentication => "authentication",
-            Self::Policy => "policy",
-            Self::Quota => "quota",
-            Self::ObjectLock => "object_lock",
-            Self::CorsRules => "cors_rules",
-            Self::NotImplemented => "not_implemented",
-            Self::Request => "request",
-            Self::Storage => "storage",
-        }
+cairn_model::named_enum! {
+    /// The kind of rule that refused a request. Named as in the API.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum RefusedBy {
+        /// The signature or its credential.
+        Authentication => "authentication",
+        /// The policies of the service account.
+        Policy => "policy",
+        /// The bucket's quota.
+        Quota => "quota",
+        /// Retention or a legal hold.
+        ObjectLock => "object_lock",
+        /// The bucket's CORS rules.
+        CorsRules => "cors_rules",
+        /// The operation or header is not implemented.
+        NotImplemented => "not_implemented",
+        /// The request itself is invalid.
+        Request => "request",
+        /// The store has no room.
+        Storage => "storage",
     }
 }
 

@@ -5,29 +5,16 @@ use std::time::Duration;
 
 use cairn_net::ExchangeOutcome;
 
-/// The listener at which a request arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Plane {
-    /// The S3 data plane.
-    Data,
-    /// The management plane.
-    Management,
-    /// The console's listener.
-    Console,
-}
-
-impl Plane {
-    /// All planes.
-    pub const ALL: [Self; 3] = [Self::Data, Self::Management, Self::Console];
-
-    /// Returns the name of the plane in the log and in labels.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Management => "management",
-            Self::Console => "console",
-        }
+cairn_model::named_enum! {
+    /// The listener at which a request arrived. Named as in the log and in labels.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Plane {
+        /// The S3 data plane.
+        Data => "data",
+        /// The management plane.
+        Management => "management",
+        /// The console's listener.
+        Console => "console",
     }
 }
 

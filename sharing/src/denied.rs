@@ -3,75 +3,40 @@
 use crate::types::link::{LinkKind, LinkStatus};
 use cairn_model::Counter;
 
-/// The reason why a visitor was refused. The names are labels of a metric.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DeniedReason {
-    /// No link has this token.
-    NotFound,
-    /// The link was revoked.
-    Revoked,
-    /// The link has expired.
-    Expired,
-    /// The share was downloaded as often as allowed.
-    Exhausted,
-    /// The share has a password, which was not given.
-    Locked,
-    /// The password is wrong.
-    Password,
-    /// Too many passwords were tried.
-    Attempts,
-    /// The page is not of an origin that the embed allows.
-    Origin,
-    /// The browser wants to use the embed as a script, style sheet, object or plug-in.
-    Destination,
-    /// The type of the content does not allow that a page shows it.
-    ContentType,
-    /// The configuration turns embeds off.
-    Disabled,
-    /// The object, its version or its bucket does not exist any more.
-    ObjectMissing,
-    /// The policies of the member who created the share do not allow this visit.
-    Author,
+cairn_model::named_enum! {
+    /// The reason why a visitor was refused. The names are labels of a metric. Named as in labels.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum DeniedReason {
+        /// No link has this token.
+        NotFound => "not_found",
+        /// The link was revoked.
+        Revoked => "revoked",
+        /// The link has expired.
+        Expired => "expired",
+        /// The share was downloaded as often as allowed.
+        Exhausted => "exhausted",
+        /// The share has a password, which was not given.
+        Locked => "locked",
+        /// The password is wrong.
+        Password => "password",
+        /// Too many passwords were tried.
+        Attempts => "attempts",
+        /// The page is not of an origin that the embed allows.
+        Origin => "origin",
+        /// The browser wants to use the embed as a script, style sheet, object or plug-in.
+        Destination => "destination",
+        /// The type of the content does not allow that a page shows it.
+        ContentType => "content_type",
+        /// The configuration turns embeds off.
+        Disabled => "disabled",
+        /// The object, its version or its bucket does not exist any more.
+        ObjectMissing => "object_missing",
+        /// The policies of the member who created the share do not allow this visit.
+        Author => "author",
+    }
 }
 
 impl DeniedReason {
-    /// All reasons.
-    pub const ALL: [Self; 13] = [
-        Self::NotFound,
-        Self::Revoked,
-        Self::Expired,
-        Self::Exhausted,
-        Self::Locked,
-        Self::Password,
-        Self::Attempts,
-        Self::Origin,
-        Self::Destination,
-        Self::ContentType,
-        Self::Disabled,
-        Self::ObjectMissing,
-        Self::Author,
-    ];
-
-    /// Returns the label of the reason.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotFound => "not_found",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-            Self::Exhausted => "exhausted",
-            Self::Locked => "locked",
-            Self::Password => "password",
-            Self::Attempts => "attempts",
-            Self::Origin => "origin",
-            Self::Destination => "destination",
-            Self::ContentType => "content_type",
-            Self::Disabled => "disabled",
-            Self::ObjectMissing => "object_missing",
-            Self::Author => "author",
-        }
-    }
-
     /// Returns why a link with this status is refused; `None` if it is active.
     #[must_use]
     pub const fn of(status: LinkStatus) -> Option<Self> {

@@ -75,26 +75,16 @@ pub struct WebhookHealth {
     pub lost_since: Option<Timestamp>,
 }
 
-/// A summary of a webhook's health.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HealthState {
-    /// The last attempt succeeded, or there was none.
-    Ok,
-    /// The last attempt failed.
-    Failing,
-    /// The target does not answer, or with errors, and first attempts are held back.
-    Paused,
-}
-
-impl HealthState {
-    /// Returns the name in the management API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Failing => "failing",
-            Self::Paused => "paused",
-        }
+cairn_model::named_enum! {
+    /// A summary of a webhook's health. Named as in the management API.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum HealthState {
+        /// The last attempt succeeded, or there was none.
+        Ok => "ok",
+        /// The last attempt failed.
+        Failing => "failing",
+        /// The target does not answer, or with errors, and first attempts are held back.
+        Paused => "paused",
     }
 }
 

@@ -11,30 +11,20 @@ use cairn_observe::metrics::{PlaneTotals, plane_totals};
 /// The requests of each plane, in the order of [`Plane::ALL`].
 pub(super) type Planes<T> = [T; Plane::ALL.len()];
 
-/// A period that the history covers, with the interval of its samples.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Period {
-    /// The last hour, in intervals of ten seconds.
-    Hour,
-    /// The last day, in intervals of a minute.
-    Day,
-    /// The last thirty days, in intervals of an hour.
-    Month,
+cairn_model::named_enum! {
+    /// A period that the history covers, with the interval of its samples. Named as in the API.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Period {
+        /// The last hour, in intervals of ten seconds.
+        Hour => "hour",
+        /// The last day, in intervals of a minute.
+        Day => "day",
+        /// The last thirty days, in intervals of an hour.
+        Month => "month",
+    }
 }
 
 impl Period {
-    /// All periods.
-    pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Month];
-
-    /// Returns the name in the API.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Month => "month",
-        }
-    }
-
     /// Returns its length in seconds.
     pub(crate) const fn seconds(self) -> u64 {
         match self {

@@ -27,8 +27,8 @@ impl Store {
     /// Begins to compact the store and `others`. Returns at once; [`Store::compaction`] shows the progress.
     ///
     /// # Errors
-    /// [`EngineError::AlreadyRunning`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an environment
-    /// does not fit above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
+    /// [`EngineError::AlreadyRunning`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an
+    /// environment does not fit above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
     pub fn begin_compaction(self: &Arc<Self>, others: Vec<OtherEnvironment>) -> Result<(), EngineError> {
         if self.runtime.is_closing() {
             return Err(EngineError::ShuttingDown);

@@ -28,35 +28,25 @@ pub(super) struct Lease {
     pub(super) renewed_at: Instant,
 }
 
-/// The state of a hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HoldState {
-    /// There was none since the store was opened.
-    #[default]
-    None,
-    /// The metadata are being copied.
-    Copying,
-    /// The copy is complete, and the volumes can be copied.
-    Held,
-    /// It was ended by a client, and everything was kept until then.
-    Released,
-    /// It ended by itself. What was copied meanwhile is no backup.
-    Lost,
+cairn_model::named_enum! {
+    /// The state of a hold. Named as in the management API.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum HoldState {
+        /// There was none since the store was opened.
+        #[default]
+        None => "none",
+        /// The metadata are being copied.
+        Copying => "copying",
+        /// The copy is complete, and the volumes can be copied.
+        Held => "held",
+        /// It was ended by a client, and everything was kept until then.
+        Released => "released",
+        /// It ended by itself. What was copied meanwhile is no backup.
+        Lost => "lost",
+    }
 }
 
 impl HoldState {
-    /// Returns the word for the state.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Copying => "copying",
-            Self::Held => "held",
-            Self::Released => "released",
-            Self::Lost => "lost",
-        }
-    }
-
     /// Returns whether the hold is in progress.
     #[must_use]
     pub const fn is_active(self) -> bool {

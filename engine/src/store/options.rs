@@ -7,51 +7,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// The kind of the entity tags of new objects and parts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum EtagKind {
-    /// The MD5 of the bytes, as on Amazon S3.
-    #[default]
-    Md5,
-    /// Random bytes, in the form of an upload of one part. Bytes are hashed only if a request declares their MD5.
-    Opaque,
-}
-
-impl EtagKind {
-    /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Md5, Self::Opaque];
-
-    /// Returns the word in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Md5 => "md5",
-            Self::Opaque => "opaque",
-        }
+cairn_model::named_enum! {
+    /// The kind of the entity tags of new objects and parts. Named as in the configuration.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum EtagKind {
+        /// The MD5 of the bytes, as on Amazon S3.
+        #[default]
+        Md5 => "md5",
+        /// Random bytes, in the form of an upload of one part. Bytes are hashed only if a request declares their MD5.
+        Opaque => "opaque",
     }
 }
 
-/// The mechanism that makes changes of objects durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum CommitMode {
-    /// A commit log: one write and one flush for each batch.
-    #[default]
-    Log,
-    /// LMDB: two flushes of its data file for each batch.
-    Lmdb,
-}
-
-impl CommitMode {
-    /// All modes.
-    pub const ALL: [Self; 2] = [Self::Log, Self::Lmdb];
-
-    /// Returns the word in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Log => "log",
-            Self::Lmdb => "lmdb",
-        }
+cairn_model::named_enum! {
+    /// The mechanism that makes changes of objects durable. Named as in the configuration.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum CommitMode {
+        /// A commit log: one write and one flush for each batch.
+        #[default]
+        Log => "log",
+        /// LMDB: two flushes of its data file for each batch.
+        Lmdb => "lmdb",
     }
 }
 

@@ -81,55 +81,32 @@ impl fmt::Display for EventId {
     }
 }
 
-/// The type of an event (specification: "Event types").
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum EventType {
-    /// A bucket was created.
-    BucketCreated,
-    /// A bucket was deleted.
-    BucketDeleted,
-    /// An object was written where none existed.
-    ObjectCreated,
-    /// An existing object was overwritten.
-    ObjectUpdated,
-    /// An object or a version was deleted.
-    ObjectDeleted,
-    /// An older version was restored as the current one.
-    ObjectRestored,
-    /// A multipart upload was completed.
-    MultipartCompleted,
-    /// A multipart upload was aborted.
-    MultipartAborted,
+cairn_model::named_enum! {
+    /// The type of an event (specification: "Event types").
+    ///
+    /// Named as in the management API and in deliveries. The numbers are those on disk.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum EventType {
+        /// A bucket was created.
+        BucketCreated = 1 => "bucket.created",
+        /// A bucket was deleted.
+        BucketDeleted = 2 => "bucket.deleted",
+        /// An object was written where none existed.
+        ObjectCreated = 3 => "object.created",
+        /// An existing object was overwritten.
+        ObjectUpdated = 4 => "object.updated",
+        /// An object or a version was deleted.
+        ObjectDeleted = 5 => "object.deleted",
+        /// An older version was restored as the current one.
+        ObjectRestored = 6 => "object.restored",
+        /// A multipart upload was completed.
+        MultipartCompleted = 7 => "multipart.completed",
+        /// A multipart upload was aborted.
+        MultipartAborted = 8 => "multipart.aborted",
+    }
 }
 
 impl EventType {
-    /// All types, in the order of their numbers on disk, which begin with 1.
-    pub const ALL: [Self; 8] = [
-        Self::BucketCreated,
-        Self::BucketDeleted,
-        Self::ObjectCreated,
-        Self::ObjectUpdated,
-        Self::ObjectDeleted,
-        Self::ObjectRestored,
-        Self::MultipartCompleted,
-        Self::MultipartAborted,
-    ];
-
-    /// Returns the name in the management API and in deliveries.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BucketCreated => "bucket.created",
-            Self::BucketDeleted => "bucket.deleted",
-            Self::ObjectCreated => "object.created",
-            Self::ObjectUpdated => "object.updated",
-            Self::ObjectDeleted => "object.deleted",
-            Self::ObjectRestored => "object.restored",
-            Self::MultipartCompleted => "multipart.completed",
-            Self::MultipartAborted => "multipart.aborted",
-        }
-    }
-
     /// Returns the type with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -139,16 +116,7 @@ impl EventType {
     /// Returns the number on disk.
     #[must_use]
     pub const fn number(self) -> u8 {
-        match self {
-            Self::BucketCreated => 1,
-            Self::BucketDeleted => 2,
-            Self::ObjectCreated => 3,
-            Self::ObjectUpdated => 4,
-            Self::ObjectDeleted => 5,
-            Self::ObjectRestored => 6,
-            Self::MultipartCompleted => 7,
-            Self::MultipartAborted => 8,
-        }
+        self as u8
     }
 
     /// Returns the type with this number.

@@ -2,38 +2,24 @@
 
 use std::fmt;
 
-/// An action that a policy can allow or deny.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Action {
-    /// Reading a bucket's metadata and listing it.
-    ListBucket,
-    /// Reading objects.
-    GetObject,
-    /// Writing objects.
-    PutObject,
-    /// Deleting objects.
-    DeleteObject,
-    /// Creating, deleting and configuring a bucket.
-    ManageBucket,
+cairn_model::named_enum! {
+    /// An action that a policy can allow or deny. Named as in policies.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Action {
+        /// Reading a bucket's metadata and listing it.
+        ListBucket => "s3:ListBucket",
+        /// Reading objects.
+        GetObject => "s3:GetObject",
+        /// Writing objects.
+        PutObject => "s3:PutObject",
+        /// Deleting objects.
+        DeleteObject => "s3:DeleteObject",
+        /// Creating, deleting and configuring a bucket.
+        ManageBucket => "s3:ManageBucket",
+    }
 }
 
 impl Action {
-    /// All actions.
-    pub const ALL: [Self; 5] =
-        [Self::ListBucket, Self::GetObject, Self::PutObject, Self::DeleteObject, Self::ManageBucket];
-
-    /// Returns the name that policies use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ListBucket => "s3:ListBucket",
-            Self::GetObject => "s3:GetObject",
-            Self::PutObject => "s3:PutObject",
-            Self::DeleteObject => "s3:DeleteObject",
-            Self::ManageBucket => "s3:ManageBucket",
-        }
-    }
-
     /// Returns the action of this name. Names are case-sensitive.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

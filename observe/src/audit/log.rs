@@ -41,30 +41,19 @@ pub struct AuditOptions {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The data events to record: requests for objects and lists that are neither refused nor administrative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum DataEvents {
-    /// None.
-    #[default]
-    Off,
-    /// Those that change objects.
-    Writes,
-    /// Those that change or read objects, and lists.
-    All,
-}
-
-impl DataEvents {
-    /// Every value.
-    pub const ALL: [Self; 3] = [Self::Off, Self::Writes, Self::All];
-
-    /// Returns the name in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Writes => "writes",
-            Self::All => "all",
-        }
+cairn_model::named_enum! {
+    /// The data events to record: requests for objects and lists that are neither refused nor administrative.
+    ///
+    /// Named as in the configuration.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+    pub enum DataEvents {
+        /// None.
+        #[default]
+        Off => "off",
+        /// Those that change objects.
+        Writes => "writes",
+        /// Those that change or read objects, and lists.
+        All => "all",
     }
 }
 

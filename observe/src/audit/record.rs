@@ -22,29 +22,16 @@ const EVENT_VERSION: u8 = 1;
 /// Version byte of the records of events with a copy source.
 const COPY_EVENT_VERSION: u8 = 2;
 
-/// The result of the action that an event describes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AuditResult {
-    /// The action was done.
-    Allowed,
-    /// The action was refused.
-    Denied,
-    /// The action was attempted and failed.
-    Failed,
-}
-
-impl AuditResult {
-    /// Every result.
-    pub const ALL: [Self; 3] = [Self::Allowed, Self::Denied, Self::Failed];
-
-    /// Returns the name in responses and filters.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Failed => "failed",
-        }
+cairn_model::named_enum! {
+    /// The result of the action that an event describes. Named as in responses and filters.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum AuditResult {
+        /// The action was done.
+        Allowed => "allowed",
+        /// The action was refused.
+        Denied => "denied",
+        /// The action was attempted and failed.
+        Failed => "failed",
     }
 }
 

@@ -17,30 +17,17 @@ pub(crate) struct Logging {
     pub(crate) paths: bool,
 }
 
-/// The requests that have a line in the log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RequestLog {
-    /// All.
-    #[default]
-    All,
-    /// Those with a status of 400 or more, and those that ended before the response was complete.
-    Errors,
-    /// None.
-    Off,
-}
-
-impl RequestLog {
-    /// Every value.
-    pub const ALL: [Self; 3] = [Self::All, Self::Errors, Self::Off];
-
-    /// Returns the name in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Errors => "errors",
-            Self::Off => "off",
-        }
+cairn_model::named_enum! {
+    /// The requests that have a line in the log. Named as in the configuration.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum RequestLog {
+        /// All.
+        #[default]
+        All => "all",
+        /// Those with a status of 400 or more, and those that ended before the response was complete.
+        Errors => "errors",
+        /// None.
+        Off => "off",
     }
 }
 

@@ -4,31 +4,21 @@ use crate::types::id::LinkId;
 use cairn_engine::Bucket;
 use cairn_model::{BucketName, ObjectKey, Timestamp, VersionName};
 
-/// The kind of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum LinkKind {
-    /// For people: `/s/{token}`.
-    Share,
-    /// For pages of other sites: `/e/{token}`.
-    Embed,
+cairn_model::named_enum! {
+    /// The kind of a link. Named as in messages, metrics and labels.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum LinkKind {
+        /// For people: `/s/{token}`.
+        Share => "share",
+        /// For pages of other sites: `/e/{token}`.
+        Embed => "embed",
+    }
 }
 
 impl LinkKind {
-    /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Share, Self::Embed];
-
     /// Returns the place of the kind in [`Self::ALL`], for arrays with an entry for each kind.
     pub(crate) const fn index(self) -> usize {
         self as usize
-    }
-
-    /// Returns the name of the kind in messages, metrics and labels.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Share => "share",
-            Self::Embed => "embed",
-        }
     }
 }
 
@@ -53,25 +43,18 @@ impl LinkObject {
     }
 }
 
-/// The disposition of content: whether a browser shows or saves it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Disposition {
-    /// It is shown, if its type allows that; other types are downloaded.
-    Inline,
-    /// It is downloaded.
-    Attachment,
+cairn_model::named_enum! {
+    /// The disposition of content: whether a browser shows or saves it. Named as in requests, responses and records.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Disposition {
+        /// It is shown, if its type allows that; other types are downloaded.
+        Inline => "inline",
+        /// It is downloaded.
+        Attachment => "attachment",
+    }
 }
 
 impl Disposition {
-    /// Returns the name in requests, responses and records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inline => "inline",
-            Self::Attachment => "attachment",
-        }
-    }
-
     /// Returns the disposition with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -79,34 +62,22 @@ impl Disposition {
     }
 }
 
-/// The status of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LinkStatus {
-    /// It can be used.
-    Active,
-    /// It was revoked, which is permanent.
-    Revoked,
-    /// Its time has passed.
-    Expired,
-    /// It was downloaded as often as allowed. Shares only.
-    Exhausted,
+cairn_model::named_enum! {
+    /// The status of a link. Named as in requests and responses.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum LinkStatus {
+        /// It can be used.
+        Active => "active",
+        /// It was revoked, which is permanent.
+        Revoked => "revoked",
+        /// Its time has passed.
+        Expired => "expired",
+        /// It was downloaded as often as allowed. Shares only.
+        Exhausted => "exhausted",
+    }
 }
 
 impl LinkStatus {
-    /// All statuses.
-    pub const ALL: [Self; 4] = [Self::Active, Self::Revoked, Self::Expired, Self::Exhausted];
-
-    /// Returns the name in requests and responses.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-            Self::Exhausted => "exhausted",
-        }
-    }
-
     /// Returns the status with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -58,35 +58,22 @@ pub struct Failure {
     pub text: String,
 }
 
-/// At what an attempt failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailureKind {
-    /// The host name has no address, or the look-up failed.
-    Resolve,
-    /// The target is one that is not allowed: an address or the scheme.
-    Refused,
-    /// No connection could be made, or it broke.
-    Connect,
-    /// The TLS handshake failed, usually because of the certificate.
-    Tls,
-    /// The time limit of the request passed.
-    Timeout,
-    /// The answer was not HTTP, was too large, or its status was not 2xx.
-    Response,
-}
-
-impl FailureKind {
-    /// The name of the kind, as in records and logs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Resolve => "resolve",
-            Self::Refused => "refused",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Response => "response",
-        }
+cairn_model::named_enum! {
+    /// At what an attempt failed. Named as in records and logs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum FailureKind {
+        /// The host name has no address, or the look-up failed.
+        Resolve => "resolve",
+        /// The target is one that is not allowed: an address or the scheme.
+        Refused => "refused",
+        /// No connection could be made, or it broke.
+        Connect => "connect",
+        /// The TLS handshake failed, usually because of the certificate.
+        Tls => "tls",
+        /// The time limit of the request passed.
+        Timeout => "timeout",
+        /// The answer was not HTTP, was too large, or its status was not 2xx.
+        Response => "response",
     }
 }
 

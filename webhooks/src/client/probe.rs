@@ -26,31 +26,19 @@ pub struct StepReport {
     pub duration: Duration,
 }
 
-/// The steps of a delivery, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Finding the addresses of the host.
-    Resolve,
-    /// Judging the scheme and every address.
-    Check,
-    /// Opening a connection to one of them.
-    Connect,
-    /// The TLS handshake, with the check of the certificate.
-    Tls,
-    /// Sending the request and receiving the status.
-    Response,
-}
-
-impl Step {
-    /// The name of the step in the management API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Resolve => "resolve",
-            Self::Check => "check",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Response => "response",
-        }
+cairn_model::named_enum! {
+    /// The steps of a delivery, in their order. Named as in the management API.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Step {
+        /// Finding the addresses of the host.
+        Resolve => "resolve",
+        /// Judging the scheme and every address.
+        Check => "check",
+        /// Opening a connection to one of them.
+        Connect => "connect",
+        /// The TLS handshake, with the check of the certificate.
+        Tls => "tls",
+        /// Sending the request and receiving the status.
+        Response => "response",
     }
 }

@@ -33,34 +33,22 @@ use cairn_model::Timestamp;
 const FLAG_REDELIVERY: u8 = 1;
 const FLAG_LAST: u8 = 2;
 
-/// The status of a delivery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeliveryStatus {
-    /// It waits for an attempt, or an attempt is being made.
-    Pending,
-    /// The target answered with a status from 200 to 299.
-    Succeeded,
-    /// The attempt failed, and the delivery has ended.
-    Failed,
-    /// The delivery ended without a further attempt: the webhook was disabled, or the event is no longer stored.
-    Dropped,
+cairn_model::named_enum! {
+    /// The status of a delivery. Named as in the management API. The numbers are those on disk.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum DeliveryStatus {
+        /// It waits for an attempt, or an attempt is being made.
+        Pending = 1 => "pending",
+        /// The target answered with a status from 200 to 299.
+        Succeeded = 2 => "succeeded",
+        /// The attempt failed, and the delivery has ended.
+        Failed = 3 => "failed",
+        /// The delivery ended without a further attempt: the webhook was disabled, or the event is no longer stored.
+        Dropped = 4 => "dropped",
+    }
 }
 
 impl DeliveryStatus {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Succeeded, Self::Failed, Self::Dropped];
-
-    /// Returns the name in the management API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Dropped => "dropped",
-        }
-    }
-
     /// Returns the status with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -68,12 +56,7 @@ impl DeliveryStatus {
     }
 
     const fn number(self) -> u8 {
-        match self {
-            Self::Pending => 1,
-            Self::Succeeded => 2,
-            Self::Failed => 3,
-            Self::Dropped => 4,
-        }
+        self as u8
     }
 
     fn from_number(number: u8) -> Option<Self> {
