@@ -36,7 +36,7 @@ mod waits;
 pub use access::{ManagementCredentials, PersonSignIns, SessionOptions, Sessions};
 pub use archives::Archives;
 pub use context::{AdminContext, Capabilities, OpenStore, S3Endpoint, SettingValues};
-pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
+pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemProbesBuilder, SubsystemState};
 pub use import_runs::ImportRuns;
 pub use import_turns::ImportTurns;
 pub use metrics::{CertificateSnapshot, CertificateSource, MetricSources};

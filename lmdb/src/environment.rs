@@ -433,12 +433,6 @@ impl Environment {
     pub(crate) fn lock_file(&self) -> MutexGuard<'_, ()> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Returns the length of the longest key, in bytes.
-    #[must_use]
-    pub fn key_bytes_max(&self) -> usize {
-        self.current.get().env.max_key_size()
-    }
 }
 
 /// Removes the folders that interrupted compactions left.

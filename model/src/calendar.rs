@@ -30,6 +30,14 @@ pub const fn days_of_date(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(year.div_euclid(400) * DAYS_PER_ERA.cast_signed() + day_of_era - DAYS_TO_EPOCH.cast_signed())
 }
 
+/// Returns the value of the decimal digits of a field of a date; `None` if another byte is among them.
+#[must_use]
+pub fn digits_value(digits: &[u8]) -> Option<i64> {
+    digits
+        .iter()
+        .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
+}
+
 /// Returns year, month (1 to 12) and day (1 to 31) of the day that is `days` after the Unix epoch.
 #[must_use]
 pub const fn date_of_days(days: u64) -> (u64, u64, u64) {

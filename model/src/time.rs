@@ -13,12 +13,6 @@ impl Timestamp {
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
     }
-
-    /// Converts it to a [`SystemTime`].
-    #[must_use]
-    pub fn to_system_time(self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.0)
-    }
 }
 
 /// A source of the current time. Tests replace it.

@@ -6,4 +6,4 @@ mod coalesced_query;
 mod readiness;
 
 pub(crate) use coalesced_query::CoalescedQuery;
-pub use readiness::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
+pub use readiness::{ProbeFuture, Readiness, SubsystemProbes, SubsystemProbesBuilder, SubsystemState};

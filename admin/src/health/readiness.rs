@@ -58,13 +58,13 @@ type Notice = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Builder of [`SubsystemProbes`].
 #[derive(Default)]
-pub struct Subsystems {
+pub struct SubsystemProbesBuilder {
     probes: Vec<(&'static str, Probe)>,
     flags: Vec<(&'static str, Flag)>,
     notices: Vec<(&'static str, Notice)>,
 }
 
-impl Subsystems {
+impl SubsystemProbesBuilder {
     /// Adds a subsystem that is probed on its own thread. The probe may block.
     #[must_use]
     pub fn with_probe(
@@ -268,7 +268,7 @@ mod tests {
             let _ = released.recv();
             Ok(())
         };
-        let probes = Subsystems::default()
+        let probes = SubsystemProbesBuilder::default()
             .with_probe("storage", hanging)
             .with_probe("metadata", || Ok(()))
             .with_flag("listeners", || Ok(()))
@@ -311,7 +311,7 @@ mod tests {
                 Ok(())
             }
         };
-        let probes = Subsystems::default()
+        let probes = SubsystemProbesBuilder::default()
             .with_probe("storage", waits(&barrier))
             .with_probe("metadata", waits(&barrier))
             .start_with(Duration::from_secs(60), Duration::ZERO)
@@ -326,7 +326,7 @@ mod tests {
             let flag = Arc::clone(flag);
             move || if flag.load(Ordering::Relaxed) { Err("no".to_owned()) } else { Ok(()) }
         };
-        let probes = Subsystems::default()
+        let probes = SubsystemProbesBuilder::default()
             .with_probe("storage", reporting(&broken))
             .with_flag("listeners", reporting(&draining))
             .start_with(Duration::from_secs(60), Duration::ZERO)
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn panic_of_probe_is_failure_of_its_subsystem() {
-        let probes = Subsystems::default()
+        let probes = SubsystemProbesBuilder::default()
             .with_probe("storage", || panic!("on purpose"))
             .start_with(Duration::from_secs(60), Duration::ZERO)
             .unwrap();

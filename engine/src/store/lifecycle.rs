@@ -19,12 +19,6 @@ impl Store {
         self.background.lifecycle.day_seconds.store(day.0, Ordering::Relaxed);
     }
 
-    /// Returns the length of a day in lifecycle rules.
-    #[must_use]
-    pub fn lifecycle_day(&self) -> DayLength {
-        self.background.lifecycle.day()
-    }
-
     /// Returns the state of the lifecycle worker.
     #[must_use]
     pub fn lifecycle_status(&self) -> LifecycleStatus {

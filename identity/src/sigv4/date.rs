@@ -2,7 +2,7 @@
 //!
 //! All dates are in UTC, from 1970 to 9999, without leap seconds. Dates that do not exist are refused.
 
-use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, days_of_date};
+use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, days_of_date, digits_value};
 
 /// The time of a request: `YYYYMMDDTHHMMSSZ`, as in the string to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,10 @@ impl AmzDate {
         if text[8] != b'T' || text[15] != b'Z' {
             return None;
         }
-        let days = days_of_date(number(&text[..4])?, number(&text[4..6])?, number(&text[6..8])?)?;
-        let (hour, minute, second) = (number(&text[9..11])?, number(&text[11..13])?, number(&text[13..15])?);
+        let days =
+            days_of_date(digits_value(&text[..4])?, digits_value(&text[4..6])?, digits_value(&text[6..8])?)?;
+        let (hour, minute, second) =
+            (digits_value(&text[9..11])?, digits_value(&text[11..13])?, digits_value(&text[13..15])?);
         if hour >= 24 || minute >= 60 || second >= 60 {
             return None;
         }
@@ -61,13 +63,6 @@ impl AmzDate {
     pub(super) fn day(&self) -> &str {
         &self.text()[..8]
     }
-}
-
-/// Parses decimal digits, without a sign.
-fn number(digits: &[u8]) -> Option<i64> {
-    digits
-        .iter()
-        .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cairn_admin::{SubsystemProbes, Subsystems as Probes};
+use cairn_admin::{SubsystemProbes, SubsystemProbesBuilder};
 use cairn_engine::{DiskState, EventQuery, Store};
 use cairn_net::Drain;
 use cairn_webhooks::Webhooks;
@@ -24,7 +24,7 @@ pub(super) fn watch(
     let (executors_serve, lifecycle) = (Arc::clone(executors_serve), Arc::clone(&store));
     let (integrity, drain) = (Arc::clone(&store), drain.clone());
     let listening = move || check_listeners(executors_serve.load(Ordering::Acquire), drain.is_begun());
-    let mut probes = Probes::default()
+    let mut probes = SubsystemProbesBuilder::default()
         .with_probe("storage", move || storage.check_storage())
         .with_probe("metadata", move || metadata.check_metadata())
         .with_probe("audit", move || audit.check())

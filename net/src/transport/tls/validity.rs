@@ -3,7 +3,7 @@
 //! Operators need the period, and the TLS library does not expose it. Walks the structure (RFC 5280 section 4.1) down to the
 //! validity and checks nothing else.
 
-use cairn_model::calendar::{SECONDS_PER_DAY, days_of_date};
+use cairn_model::calendar::{SECONDS_PER_DAY, days_of_date, digits_value};
 use std::ops::Range;
 
 const SEQUENCE: u8 = 0x30;
@@ -57,27 +57,21 @@ fn seconds(tag: u8, text: &[u8]) -> Option<i64> {
     let (year, digits) = match tag {
         UTC_TIME => {
             let (year, rest) = digits.split_at_checked(2)?;
-            let year = number(year)?;
+            let year = digits_value(year)?;
             (year + if year < UTC_TIME_PIVOT { 2000 } else { 1900 }, rest)
         }
         GENERALIZED_TIME => {
             let (year, rest) = digits.split_at_checked(4)?;
-            (number(year)?, rest)
+            (digits_value(year)?, rest)
         }
         _ => return None,
     };
     if digits.len() != 10 {
         return None;
     }
-    let field = |index: usize| number(&digits[2 * index..2 * index + 2]);
+    let field = |index: usize| digits_value(&digits[2 * index..2 * index + 2]);
     let days = days_of_date(year, field(0)?, field(1)?)?;
     Some(days * SECONDS_PER_DAY.cast_signed() + field(2)? * 3600 + field(3)? * 60 + field(4)?)
-}
-
-fn number(digits: &[u8]) -> Option<i64> {
-    digits
-        .iter()
-        .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
 }
 
 #[cfg(test)]
