@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import Cli
 from harness.console import Console
 from harness.page import Page, console_browser, start_with_console, watched
 from harness.s3 import S3
@@ -27,6 +28,12 @@ RANKS = {name: rank for rank, name in enumerate(SLOW_FILES)}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sorts files; the tests of a file keep their order."""
     items.sort(key=lambda item: RANKS.get(Path(item.path).stem, len(RANKS)))
+
+
+@pytest.fixture
+def cli(store: Cairn) -> Cli:
+    """The command line with the system token. A file whose tests use another server overrides `store`."""
+    return Cli(store.management, store.secrets.system_token)
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,6 @@ RULE = {"allowed_origins": ["https://app.example.com"], "allowed_methods": ["GET
 
 
 @pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
-@pytest.fixture
 def locked(admin: Management, bucket: str) -> str:
     """A bucket with object lock."""
     name = f"{bucket}-lock"

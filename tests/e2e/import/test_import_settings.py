@@ -23,12 +23,6 @@ def store(make_store: Callable[..., Cairn]) -> Cairn:
     return make_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true").start()
 
 
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
 def imported(cli: Cli, archive: Path, *options: str, code: int = DONE) -> dict:
     """Runs the import and returns its report."""
     done = cli.run("import", "settings", str(archive), "--json", *options)

@@ -11,12 +11,6 @@ from harness.s3 import S3, object_target
 from harness.server import Cairn
 
 
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The command-line client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
 def move(admin: Management, bucket: str, key: str, to_bucket: str, to_key: str, **members):
     """Sends a request to move an object."""
     body = {"destination_bucket": to_bucket, "destination_key": to_key} | members
