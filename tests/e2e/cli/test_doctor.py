@@ -60,18 +60,6 @@ def make_doctor(tmp_path: Path) -> Callable[..., Doctor]:
     return lambda credential=None: Doctor(tmp_path, credential)
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Creates the authority that signed the certificate."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
-def secure(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
-    """A strict server with TLS."""
-    return make_module_store(**authority.issue("doctor").environment(), SERVICE_TLS_API_ENABLED="false").start()
-
-
 def failed(found: dict) -> set[str]:
     """Returns the names of the checks that failed."""
     return {name for name, check in found["checks"].items() if check["verdict"] == "failed"}

@@ -53,12 +53,6 @@ def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterato
         yield store
 
 
-@pytest.fixture(scope="module")
-def mia(served: Cairn) -> Console:
-    """A member with the right to list and read one bucket, and to write a part of it."""
-    return signed_in(served, "mia")
-
-
 def test_a_member_sees_the_own_buckets_only(served: Cairn, mia: Console):
     """The list has no figures. The bucket has them, for members with the right to list it."""
     session = expect(mia.get("/session"), 200)

@@ -1,6 +1,5 @@
 """`cairn import accounts`: old keys sign requests here, with the rights that they had."""
 
-import itertools
 import json
 import zipfile
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from botocore.exceptions import ClientError
 from harness.accounts import client as client_of
 from harness.boto import WHEN_REQUIRED, make_client
 from harness.cli import DONE, FAILED, Cli
+from harness.importer import losses
 from harness.management import expect
 from harness.minio_export import IamExport, allow, document, write_archive
 from harness.server import Cairn
@@ -36,14 +36,6 @@ def imported(cli: Cli, archive: Path, *options: str, code: int = DONE) -> dict:
     report = json.loads(done.stdout)
     assert report["complete"] == (code == DONE) == (report["losses"] == [])
     return report
-
-
-def losses(report: dict) -> dict[tuple[str, str], str]:
-    """Returns the reasons by kind and name."""
-    return {
-        key: "; ".join(loss["reason"] for loss in group)
-        for key, group in itertools.groupby(report["losses"], lambda loss: (loss["kind"], loss["name"]))
-    }
 
 
 def boto(store: Cairn, key: str) -> BaseClient:
