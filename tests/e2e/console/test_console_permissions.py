@@ -1,6 +1,5 @@
 """CORS rules, locks and checks of permissions in the console, in a real Chromium."""
 
-import itertools
 import json
 
 from harness.accounts import create_account, statement
@@ -11,7 +10,6 @@ from harness.server import Cairn
 from harness.wait import until
 
 KEY = "a b/100%2F+#?*.txt"
-_numbers = itertools.count()
 
 
 def set_value(page: Page, label: str, value: str) -> None:

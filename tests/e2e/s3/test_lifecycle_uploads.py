@@ -141,12 +141,12 @@ def test_responses_say_when_an_upload_is_aborted(admin: Management, boto: BaseCl
         assert not {"x-amz-abort-date", "x-amz-abort-rule-id"} & set(headers(answer))
 
 
-def test_date_of_an_abort_is_a_midnight(shared_store: Cairn, bucket: str):
+def test_date_of_an_abort_is_a_midnight(shared_store: Cairn):
     """With days of their real length, as on AWS."""
-    expect(shared_store.admin.post("/buckets", {"name": bucket}), 201)
-    add(shared_store.admin, bucket, abort_incomplete_multipart_upload=3)
+    expect(shared_store.admin.post("/buckets", {"name": "midnight"}), 201)
+    add(shared_store.admin, "midnight", abort_incomplete_multipart_upload=3)
     boto = make_client(shared_store.s3)
-    found = boto.create_multipart_upload(Bucket=bucket, Key="k")["AbortDate"]
+    found = boto.create_multipart_upload(Bucket="midnight", Key="k")["AbortDate"]
     assert (found.hour, found.minute, found.second) == (0, 0, 0)
     assert timedelta(days=3) <= found - datetime.now(timezone.utc) + timedelta(seconds=60) <= timedelta(days=4, seconds=60)
 
