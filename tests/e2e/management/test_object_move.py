@@ -138,6 +138,7 @@ def test_what_is_written_meanwhile_survives(admin: Management, s3: S3, bucket: s
     def mover() -> None:
         while not over.is_set():
             answer = move(admin, bucket, "k", bucket, "moved")
+            # Between a move and the next write there is nothing to move.
             assert answer.status_code in (201, 404), answer.text
 
     def number_of(key: str) -> int:
