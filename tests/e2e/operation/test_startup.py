@@ -227,12 +227,23 @@ def test_port_in_use_is_refused_immediately_with_a_fix(make_store: MakeStore, ha
             taken.bind(("127.0.0.1", port))
             taken.listen()
         output = refused(store)
-    assert "waiting up to" not in output, "no wait for a port that a running program uses"
+    assert "waiting up to" not in output, "it waits for a port that a running program uses"
     for port, setting in ((store.s3_port, "SERVICE_S3_BIND"), (store.api_port, "SERVICE_API_BIND")):
         assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in output
         assert f"set {setting} to another port" in output
     assert f"(process {os.getpid()}) uses it" in output
     assert store.data.exists() == has_store
+
+
+def test_port_that_no_program_has_is_waited_for(make_store: MakeStore):
+    """The log says so. A socket that is bound and does not listen stands for one that the kernel has not destroyed yet."""
+    store = make_store().start()
+    assert store.stop() == 0
+    store.take_ports()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", store.s3_port))
+        store.spawn()
+        store.wait_output("waiting up to")
 
 
 def test_dev_creates_nothing_when_a_port_is_in_use(make_store: MakeStore):
