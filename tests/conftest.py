@@ -143,6 +143,14 @@ def versioned(bucket_client: S3, bucket: str) -> str:
 
 
 @pytest.fixture
+def locked(bucket_client: S3, bucket: str) -> str:
+    """An empty bucket of the test's own, with object lock."""
+    name = f"{bucket}-lock"
+    assert bucket_client.request("PUT", f"/{name}", [("x-amz-bucket-object-lock-enabled", "true")]).status == 200
+    return name
+
+
+@pytest.fixture
 def make_store(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Cairn]]:
     """Makes stores of the test's own, not started; whatever still runs at the end is killed, data is removed."""
     made: list[Cairn] = []

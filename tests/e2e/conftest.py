@@ -1,15 +1,19 @@
-"""The order of the end-to-end files, and fixtures of the console in a browser and of the extended mode of S3.
+"""The order of the end-to-end files, and fixtures of several folders: clients, servers with TLS, the console, the extended mode, MinIO.
 
 Files that take long begin first, so that none of them runs alone at the end.
 """
 
 import hashlib
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.certificates import Authority
+from harness.cli import Cli
 from harness.console import Console
+from harness.minio import Minio
 from harness.page import Page, console_browser, start_with_console, watched
 from harness.s3 import S3
 from harness.server import Cairn
@@ -27,6 +31,24 @@ RANKS = {name: rank for rank, name in enumerate(SLOW_FILES)}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sorts files; the tests of a file keep their order."""
     items.sort(key=lambda item: RANKS.get(Path(item.path).stem, len(RANKS)))
+
+
+@pytest.fixture
+def cli(store: Cairn) -> Cli:
+    """The command line with the system token. A file whose tests use another server overrides `store`."""
+    return Cli(store.management, store.secrets.system_token)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """The authority that the clients of a file trust."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def secure(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
+    """A server with TLS on the data plane, for all tests of a file."""
+    return make_module_store(**authority.issue("server").environment(), SERVICE_TLS_API_ENABLED="false").start()
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +91,18 @@ def extended_bucket(extended: S3, request: pytest.FixtureRequest) -> str:
     name = f"bucket-{hashlib.sha256(request.node.name.encode()).hexdigest()[:16]}"
     extended.create_bucket(name)
     return name
+
+
+@pytest.fixture
+def bucket_name(request: pytest.FixtureRequest) -> str:
+    """The test's name, as the name of a bucket."""
+    return request.node.name.replace("_", "-").replace("[", "-").rstrip("]")[:60].rstrip("-").lower()
+
+
+@pytest.fixture(scope="module")
+def minio(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Minio]:
+    """A MinIO for all tests of a file. Each uses buckets of its own."""
+    server = Minio(run_folder / f"{request.path.stem}-minio").start()
+    yield server
+    server.kill()
+    shutil.rmtree(server.folder / "data", ignore_errors=True)

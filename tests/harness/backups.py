@@ -54,7 +54,7 @@ class Writers:
                 if self.may_end:
                     return
                 raise
-            if response.status not in (200, 204):
+            if response.status != (204 if is_deletion(number) else 200):
                 self.failures.append(f"{key}: {response.status}")
                 return
             self.written[key] = number

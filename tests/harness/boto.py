@@ -10,7 +10,7 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from .s3 import S3
+from .s3 import S3, multipart_etag
 
 # The minimum size of every part except the last, as on AWS.
 PART_BYTES = 5 << 20
@@ -48,6 +48,11 @@ def headers(answer: dict) -> dict[str, str]:
 def random_bytes(seed: int | str, size: int) -> bytes:
     """Returns bytes that differ for each seed."""
     return random.Random(seed).randbytes(size)
+
+
+def parts_etag(body: bytes) -> str:
+    """Returns the ETag of a body that went up in parts of the smallest size."""
+    return multipart_etag(*(body[at : at + PART_BYTES] for at in range(0, len(body), PART_BYTES)))
 
 
 class Upload:

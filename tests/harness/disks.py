@@ -9,15 +9,14 @@ import fcntl
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 from .server import BUILD, HOW_TO_BUILD
+from .wait import until
 
 FORGETFUL_DISK = Path(os.environ.get("CAIRN_FORGETFUL_DISK", BUILD / "forgetful-disk"))
 COMMAND_SECONDS = 60
 UNMOUNT_SECONDS = 20.0
-POLL_SECONDS = 0.01
 IMAGE_BYTES = 2 << 30
 # Few inodes: the store has a dozen files, and the tables need not be written.
 FORMATS = {
@@ -70,21 +69,15 @@ def attach(image: Path) -> str:
 def detach(device: str) -> None:
     """Detaches a loop device and waits until it is free."""
     command("losetup", "--detach", device)
-    wait_until(lambda: not command("losetup", "--list", "--noheadings", device) if exists(device) else True)
+    until(
+        lambda: not exists(device) or not command("losetup", "--list", "--noheadings", device), "the kernel did not release the device in time",
+        UNMOUNT_SECONDS,
+    )
 
 
 def exists(device: str) -> bool:
     """Returns whether a loop device is attached to a file."""
     return Path(f"/sys/block/{Path(device).name}/loop").exists()
-
-
-def wait_until(holds: "callable") -> None:
-    """Polls until the kernel has finished an asynchronous operation."""
-    give_up = time.monotonic() + UNMOUNT_SECONDS
-    while not holds():
-        if time.monotonic() > give_up:
-            raise RuntimeError("the kernel did not release the device in time")
-        time.sleep(POLL_SECONDS)
 
 
 def make_image(path: Path, file_system: str, size: int = IMAGE_BYTES) -> None:
@@ -114,16 +107,18 @@ def mount(device: str, file_system: str, folder: Path) -> None:
 
 def unmount(folder: Path) -> None:
     """Unmounts what `mount` has mounted. A killed process may keep its files open slightly longer, so this retries."""
-    give_up = time.monotonic() + UNMOUNT_SECONDS
-    for _ in ("the device", "the shared mount below it"):
-        while True:
-            try:
-                command("umount", folder)
-                break
-            except RuntimeError as error:
-                if "busy" not in str(error) or time.monotonic() > give_up:
-                    raise
-            time.sleep(POLL_SECONDS)
+
+    def is_unmounted() -> bool:
+        try:
+            command("umount", folder)
+        except RuntimeError as error:
+            if "busy" not in str(error):
+                raise
+            return False
+        return True
+
+    for mounted in ("the device", "the shared mount below it"):
+        until(is_unmounted, f"{mounted} at {folder} is busy", UNMOUNT_SECONDS)
 
 
 class SmallDisk:

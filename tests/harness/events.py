@@ -30,14 +30,15 @@ def check_form(event: dict) -> None:
 
 
 def walk(admin: Management, **parameters) -> Iterator[dict]:
-    """Yields all events, following the cursor through the pages."""
+    """Yields all events, following the cursor through the pages, with `order="desc"` backwards."""
+    side = "before" if parameters.get("order") == "desc" else "after"
     cursor: dict[str, str] = {}
     while True:
         found = page(admin, **parameters, **cursor)
         yield from found["events"]
         if found["next_id"] is None:
             return
-        cursor = {"after_time": found["next_time"], "after_id": found["next_id"]}
+        cursor = {f"{side}_time": found["next_time"], f"{side}_id": found["next_id"]}
 
 
 def after(event: dict) -> dict[str, str]:

@@ -365,12 +365,11 @@ def wait_connected(load: subprocess.Popen) -> None:
 
 def wait_served(store: Cairn, seconds: float = 30.0) -> None:
     """Waits until a new client is served: slots of closed connections must become free by themselves."""
-    give_up = time.monotonic() + seconds
-    while True:
+
+    def is_served() -> bool:
         try:
-            if store.s3.head(BUCKET, LARGE_KEY).status == 200:
-                return
+            return store.s3.head(BUCKET, LARGE_KEY).status == 200
         except (AssertionError, OSError):
-            pass
-        assert time.monotonic() < give_up, "new clients are no longer served"
-        time.sleep(0.2)
+            return False
+
+    until(is_served, "new clients are no longer served", seconds)

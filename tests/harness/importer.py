@@ -1,5 +1,6 @@
 """Runs `cairn import` between two stores, and compares them as S3 clients see them."""
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -95,3 +96,11 @@ def assert_equal(source: BaseClient, target: BaseClient, bucket: str) -> int:
             parts = int(etag.strip('"').split("-")[1]) if "-" in etag else 0
             assert stored(source, bucket, key, version, parts) == stored(target, bucket, key, version, parts), (key, version)
     return len(there)
+
+
+def losses(report: dict) -> dict[tuple[str, str], str]:
+    """Returns what an import left out: the reasons by kind and name."""
+    return {
+        key: "; ".join(loss["reason"] for loss in group)
+        for key, group in itertools.groupby(report["losses"], lambda loss: (loss["kind"], loss["name"]))
+    }

@@ -11,9 +11,10 @@ import subprocess
 import time
 from pathlib import Path
 
+from .wait import until
+
 BOOT_SECONDS = 90
 COMMAND_SECONDS = 120
-POLL_SECONDS = 0.05
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 # The command line of process 1 disables the host's services and logins.
@@ -33,16 +34,18 @@ def unified_hierarchy() -> Path:
 
 def remove_group(top: Path) -> None:
     """Removes a cgroup and its descendants after the kernel has removed their last process."""
-    give_up = time.monotonic() + BOOT_SECONDS
-    while top.is_dir():
+
+    def is_removed() -> bool:
         try:
             # Children first.
             for group in sorted((found for found in top.glob("**/") if found.is_dir()), reverse=True):
                 group.rmdir()
         except OSError as busy:
-            if busy.errno != errno.EBUSY or time.monotonic() > give_up:
+            if busy.errno != errno.EBUSY:
                 raise
-            time.sleep(POLL_SECONDS)
+        return not top.is_dir()
+
+    until(is_removed, f"{top} is busy", BOOT_SECONDS)
 
 
 def children(pid: int) -> list[int]:
@@ -102,11 +105,10 @@ class Machine:
         ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=UNIFIED_CGROUPS)
-        give_up = time.monotonic() + BOOT_SECONDS
-        while not self.is_up():
-            if self.process.poll() is not None or time.monotonic() > give_up:
-                raise MachineError(f"the machine did not boot:\n{self.log.read_text(errors='replace')[-4000:]}")
-            time.sleep(POLL_SECONDS)
+        said = lambda: f"the machine did not boot:\n{self.log.read_text(errors='replace')[-4000:]}"
+        until(lambda: self.is_up() or self.process.poll() is not None, said, BOOT_SECONDS)
+        if self.process.poll() is not None:
+            raise MachineError(said())
         return self
 
     def is_up(self) -> bool:

@@ -9,13 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from . import cairn_load
+from .management import expect
 from .server import Cairn
+from .wait import until
 
 BUCKET = "restart"
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 POLL_SECONDS = 0.001
 READY_SECONDS_MAX = 60.0
-LOAD_SECONDS = 1.5
+# Acknowledged before the kill, so that it comes in the middle of a load.
+PUTS_MIN = 500
 
 
 class NotReady(AssertionError):
@@ -42,13 +45,20 @@ class Report:
         return max(self.warm_seconds + self.cold_seconds)
 
 
+def puts(store: Cairn) -> float:
+    """Returns how many puts the server has acknowledged since its start."""
+    found = expect(store.admin.get("/system/metrics"), 200)["metrics"]
+    labels = {"operation": "PutObject", "status_class": "2xx"}
+    return sum(one["value"] for one in found if one["name"] == "service_requests_total" and labels.items() <= one["labels"].items())
+
+
 def restart(store: Cairn, cold: bool) -> float:
     """Kills the server during puts, starts it, and waits for the first 200."""
     writers = cairn_load.spawn(
         store, "put", "--bucket", BUCKET, "--prefix", "during-the-kill/", "--keys", "20000", "--size", "4KiB:50,256KiB:50",
         "--connections", "16", "--duration", "60s", errors=subprocess.STDOUT,
     )
-    time.sleep(LOAD_SECONDS)  # the kill comes in the middle of a load
+    until(lambda: puts(store) >= PUTS_MIN or writers.poll() is not None, "the load does not begin")
     assert writers.poll() is None, writers.communicate()[0]
     store.kill()
     writers.kill()

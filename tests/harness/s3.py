@@ -22,6 +22,12 @@ def md5_etag(body: bytes) -> str:
     return f'"{hashlib.md5(body).hexdigest()}"'
 
 
+def multipart_etag(*bodies: bytes) -> str:
+    """Returns the ETag of a multipart object: the MD5 of the parts' MD5 digests, then the number of parts."""
+    digest = hashlib.md5(b"".join(hashlib.md5(body).digest() for body in bodies)).hexdigest()
+    return f'"{digest}-{len(bodies)}"'
+
+
 def object_target(bucket: str, key: str | bytes, query: str = "") -> str:
     """Returns the strictly encoded request target of a key."""
     return f"/{bucket}/{uri_encode(key, keep_slash=True)}" + (f"?{query}" if query else "")

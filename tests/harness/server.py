@@ -12,7 +12,6 @@ import socket
 import ssl
 import subprocess
 import tempfile
-import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pathlib import Path
 from .management import Management, bearer
 from .s3 import S3
 from .sigv4 import Credential
+from .wait import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Runs a command on a kernel that appears to lack io_uring.
@@ -39,7 +39,6 @@ PORTS_OF_PROCESS = 600
 # A new store needs dozens of flushes.
 START_SECONDS = 180.0
 STOP_SECONDS = 60.0
-POLL_SECONDS = 0.02
 
 
 _started: "weakref.WeakSet[Cairn]" = weakref.WeakSet()
@@ -235,14 +234,12 @@ class Cairn:
 
     def wait_ready(self) -> None:
         """Polls until the store is ready. Fails with the log if the process exits or the time is up."""
-        give_up = time.monotonic() + START_SECONDS
-        while time.monotonic() < give_up:
+        def is_ready() -> bool:
             if self.process.poll() is not None:
                 raise ServerError(f"the server ended with {self.process.returncode}:\n{self.output()[-4000:]}")
-            if self.ready_status() == 200:
-                return
-            time.sleep(POLL_SECONDS)
-        raise ServerError(f"not ready after {START_SECONDS} s:\n{self.output()[-4000:]}")
+            return self.ready_status() == 200
+
+        until(is_ready, lambda: f"not ready after {START_SECONDS} s:\n{self.output()[-4000:]}", START_SECONDS)
 
     def output(self) -> str:
         """Returns everything that the process has written so far."""
@@ -250,12 +247,8 @@ class Cairn:
 
     def wait_output(self, text: str) -> str:
         """Polls until the process has written a text, and returns all output."""
-        give_up = time.monotonic() + START_SECONDS
-        while text not in (output := self.output()):
-            if time.monotonic() > give_up:
-                raise ServerError(f"{text!r} was never written:\n{output[-4000:]}")
-            time.sleep(POLL_SECONDS)
-        return output
+        until(lambda: text in self.output(), lambda: f"{text!r} was never written:\n{self.output()[-4000:]}", START_SECONDS)
+        return self.output()
 
     def running(self) -> bool:
         """Returns whether the process runs."""

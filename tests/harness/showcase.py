@@ -5,14 +5,13 @@ Everything comes from a seed, so that two runs show the same names and sizes.
 
 import json
 import random
-import struct
-import zlib
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from .accounts import client
 from .management import expect, segment
+from .png import png
 from .receiver import Receiver
 from .server import Cairn
 
@@ -21,7 +20,6 @@ PHOTOS = "photos"
 DOCUMENTS = "documents"
 CONTRACT = "contracts/2026/lease, signed.pdf"
 PICTURE = "2026/harbour at night/IMG_2041.png"
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 LONG_KEY = "inbox/" + "a scan whose name somebody has written in full and without a thought for the width of a column " * 2 + ".pdf"
 EMPTY = "empty"
 
@@ -40,14 +38,8 @@ def picture(width: int, height: int, seed: int) -> bytes:
         across = max(sun * sun - (y - horizon + sun) ** 2, 0) ** 0.5 if y < horizon else rng.random() * sun * 0.8
         begin, end = int(sun_x - across), int(sun_x + across)
         row[begin * 3:end * 3] = bytes([255, 226, 170]) * (end - begin)
-        rows.append(b"\0" + row)
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return PNG_SIGNATURE + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(b"".join(rows), 6)) + _chunk(b"IEND", b"")
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    """Returns a chunk of a PNG."""
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        rows.append(row)
+    return png(width, rows)
 
 
 def fill_store(store: Cairn, receiver: Receiver) -> dict[str, str]:

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS: dict[str, list[set[str]]] = {
     "model": [
         {
-            "bucket_name", "calendar", "client_network", "etag", "glob", "highest_time", "integers", "ip_network", "metrics", "object_key", "text_search", "time",
+            "bucket_name", "calendar", "client_network", "etag", "glob", "highest_time", "integers", "ip_network", "metrics", "named_enum", "object_key", "text_search", "time",
             "time_id", "version_id", "xml_char",
         },
         {"iso8601"},

@@ -9,12 +9,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from harness.folders import tree
-from harness.server import LOOPBACK, WITHOUT_IO_URING, Cairn
+from harness.server import LOOPBACK, WITHOUT_IO_URING, Cairn, listens
 from harness.wait import until
 
 MakeStore = Callable[..., Cairn]
@@ -25,11 +24,6 @@ AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 def stop(store: Cairn) -> None:
     """Stops the server, and waits for its ports. The kernel closes the sockets of a ring after the process has ended."""
     assert store.stop() == 0
-
-    def listens(port: int) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex((LOOPBACK, port)) == 0
-
     until(lambda: not any(map(listens, (store.s3_port, store.api_port, store.console_port))), "the ports of the server are free")
 
 

@@ -29,12 +29,6 @@ POLICY = {
 
 
 @pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
-@pytest.fixture
 def name() -> str:
     """A name that no resource has yet."""
     return f"cli-{os.getpid()}-{next(_names)}"

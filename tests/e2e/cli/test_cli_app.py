@@ -23,9 +23,9 @@ SECONDS = 60
 
 
 @pytest.fixture
-def cli(own_store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(own_store.management, own_store.secrets.system_token)
+def store(own_store: Cairn) -> Cairn:
+    """Each test has a store of its own."""
+    return own_store
 
 
 def client_of(made: dict) -> BaseClient:
@@ -54,11 +54,11 @@ def refused(call: Callable, **parameters: object) -> str:
     return error.value.response["Error"]["Code"]
 
 
-def test_the_printed_keys_work_within_the_prefix_only(cli: Cli, own_store: Cairn):
+def test_the_printed_keys_work_within_the_prefix_only(cli: Cli, store: Cairn):
     """The default rights read, write, list and delete below the prefix. Nothing else is allowed, and no other bucket."""
-    expect(own_store.admin.post("/buckets", {"name": "others"}), 201)
+    expect(store.admin.post("/buckets", {"name": "others"}), 201)
     made = cli.json("app", "create", "blog", "--bucket", "blog-media", "--prefix", "media/")
-    assert made["endpoint"] == own_store.endpoint and made["changed"] is True and made["rights"] == "read-write" and made["client"] is None
+    assert made["endpoint"] == store.endpoint and made["changed"] is True and made["rights"] == "read-write" and made["client"] is None
     s3 = client_of(made)
     s3.put_object(Bucket="blog-media", Key="media/a", Body=b"text")
     assert s3.get_object(Bucket="blog-media", Key="media/a")["Body"].read() == b"text"
@@ -71,17 +71,17 @@ def test_the_printed_keys_work_within_the_prefix_only(cli: Cli, own_store: Cairn
     assert made["access_key"] in shown and "blog" in cli.text("policy", "list")
 
 
-def test_a_second_run_changes_nothing_and_says_so(cli: Cli, own_store: Cairn):
+def test_a_second_run_changes_nothing_and_says_so(cli: Cli, store: Cairn):
     """The secret is not shown again; the settings keep the word for it, and the answer names the command that makes another key."""
     options = ("app", "create", "shop", "--bucket", "shop", "--rights", "read-write")
     first = cli.json(*options)
-    before = state(own_store)
+    before = state(store)
     text = cli.text("app", "create", "shop", "--bucket", "shop", "--client", "rclone")
     assert "nothing was changed" in text and f"cairn service-account rotate {first['service_account_id']}" in text
     assert f"access_key_id = {first['access_key']}" in text and "secret_access_key = SECRET_KEY" in text and first["secret_key"] not in text
     second = cli.json(*options)
     assert (second["changed"], second["created"], second["secret_key"], second["access_key"]) == (False, [], None, first["access_key"])
-    assert state(own_store) == before
+    assert state(store) == before
     assert "access key" in cli.text("service-account", "rotate", first["service_account_id"])
     assert client_of(first).list_objects_v2(Bucket="shop")["KeyCount"] == 0
 
@@ -99,32 +99,32 @@ def test_a_second_run_says_what_keeps_the_application_from_working(cli: Cli):
     assert f"no valid access key; `cairn service-account rotate {account}` makes one" in cli.text(*options)
 
 
-def test_the_same_name_with_other_options_is_refused(cli: Cli, own_store: Cairn):
+def test_the_same_name_with_other_options_is_refused(cli: Cli, store: Cairn):
     """The message says what differs; nothing is made, not even a bucket."""
     cli.json("app", "create", "shop", "--bucket", "shop")
-    before = state(own_store)
+    before = state(store)
     message = cli.fails("app", "create", "shop", "--bucket", "store", "--prefix", "a/", "--rights", "read-only")
     assert "--bucket is shop, not store" in message and '--prefix is "", not a/' in message and "--rights is read-write, not read-only" in message
     message = cli.fails("app", "create", "shop", "--bucket", "shop", "--rights", "create-only")
     assert "--rights is read-write, not create-only" in message and "--bucket" not in message and "nothing was changed" in message
-    assert state(own_store) == before
+    assert state(store) == before
 
 
-def test_what_others_made_is_left_alone(cli: Cli, own_store: Cairn):
+def test_what_others_made_is_left_alone(cli: Cli, store: Cairn):
     """An account of the same name that is no application, and a policy of the same name that says something else."""
     cli.text("service-account", "create", "web")
     cli.text("policy", "create", "--template", "read-only", "--bucket", "docs", "--name", "docs")
-    before = state(own_store)
+    before = state(store)
     assert "was not made by `cairn app create`" in cli.fails("app", "create", "web", "--bucket", "web")
     message = cli.fails("app", "create", "docs", "--bucket", "docs")
     assert "the policy docs does not say read-write on docs/*" in message and "cairn policy show" in message
     cli.text("policy", "create", "--template", "read-only", "--bucket", "docs", "--name", "docs")
     assert "several policies" in cli.fails("app", "create", "docs", "--bucket", "docs", "--rights", "read-only")
-    after = state(own_store)
+    after = state(store)
     assert (after["buckets"], after["accounts"]) == (before["buckets"], before["accounts"])
 
 
-def test_create_only_writes_new_objects_and_nothing_else(cli: Cli, own_store: Cairn):
+def test_create_only_writes_new_objects_and_nothing_else(cli: Cli, store: Cairn):
     """It can neither overwrite nor delete."""
     s3 = client_of(cli.json("app", "create", "archive", "--bucket", "archive", "--rights", "create-only"))
     s3.put_object(Bucket="archive", Key="a", Body=b"first")
@@ -137,7 +137,7 @@ def test_create_only_writes_new_objects_and_nothing_else(cli: Cli, own_store: Ca
 
 
 @pytest.mark.parametrize("lost", ["policy", "bucket", "account"])
-def test_the_next_run_completes_an_interrupted_one(cli: Cli, own_store: Cairn, lost: str):
+def test_the_next_run_completes_an_interrupted_one(cli: Cli, store: Cairn, lost: str):
     """What is missing is made. If the policy was, nobody has seen the keys of the account: it gets others, which are shown."""
     options = ("app", "create", "photos", "--bucket", "photos", "--prefix", "2026/")
     first = cli.json(*options)
@@ -159,9 +159,9 @@ def test_the_next_run_completes_an_interrupted_one(cli: Cli, own_store: Cairn, l
     assert cli.json(*options)["changed"] is False
 
 
-def test_wrong_input_makes_nothing(cli: Cli, own_store: Cairn):
+def test_wrong_input_makes_nothing(cli: Cli, store: Cairn):
     """Each is refused with its reason, before the first request that changes something."""
-    before = state(own_store)
+    before = state(store)
     create = ("app", "create", "shop", "--bucket", "shop")
     message = cli.fails(*create, "--client", "djagno", code=WRONG_USAGE)
     assert "did you mean" in message and "aws-cli, boto3," in message
@@ -174,9 +174,9 @@ def test_wrong_input_makes_nothing(cli: Cli, own_store: Cairn):
     assert "--endpoint-url" in cli.fails(*create, "--endpoint-url", "s3.example.org", code=WRONG_USAGE)
     assert "INVALID_REQUEST" in cli.fails("app", "create", " shop", "--bucket", "shop")
     assert "INVALID_REQUEST" in cli.fails("app", "create", "shop", "--bucket", "192.168.1.1")
-    auditor = expect(own_store.admin.post("/management-tokens", {"name": "a", "role": "auditor", "expires_in_seconds": 600}), 201)["token"]
-    assert "FORBIDDEN" in Cli(own_store.management, auditor).fails(*create)
-    assert state(own_store) == before
+    auditor = expect(store.admin.post("/management-tokens", {"name": "a", "role": "auditor", "expires_in_seconds": 600}), 201)["token"]
+    assert "FORBIDDEN" in Cli(store.management, auditor).fails(*create)
+    assert state(store) == before
 
 
 def test_the_settings_work_when_they_are_pasted(cli: Cli):
@@ -193,10 +193,10 @@ def test_the_settings_work_when_they_are_pasted(cli: Cli):
     assert "no place for the prefix odd name/" in cli.text("app", "create", "odd", "--bucket", "odd", "--prefix", "odd name/", "--client", "restic")
 
 
-def test_a_secret_that_could_not_be_written_is_named(cli: Cli, own_store: Cairn):
+def test_a_secret_that_could_not_be_written_is_named(cli: Cli, store: Cairn):
     """The output is full: the message says how to get another key, and the next run finds everything done."""
     words = [BINARY, "app", "create", "gone", "--bucket", "gone", "--endpoint", cli.endpoint]
-    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": own_store.secrets.system_token}
+    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(words, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
     made = cli.json("app", "create", "gone", "--bucket", "gone")

@@ -14,12 +14,6 @@ CONTENTS = {"objects": 2, "bytes": 7, "versions": 5, "version_bytes": 19, "delet
 LEFT = "5 versions (2 of them current), 1 delete marker and 2 unfinished uploads"
 
 
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
 def fill(store: Cairn, admin: Management, bucket: str) -> None:
     """Writes versions, a delete marker and unfinished uploads: what CONTENTS counts."""
     client = make_client(store.s3)

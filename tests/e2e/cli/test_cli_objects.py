@@ -16,12 +16,6 @@ KEYS = ["a.jpg", "a.png", "2026/b.jpg", "2026/11/c.jpg", "ä %+?.txt", "[x].txt"
 
 
 @pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
-@pytest.fixture
 def full(store: Cairn, bucket: str) -> str:
     """A bucket with an object under each of the keys, whose content is the key."""
     for key in KEYS:

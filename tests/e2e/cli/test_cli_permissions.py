@@ -3,28 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from harness.accounts import create_account, statement
 from harness.cli import FAILED, WRONG_USAGE, Cli
-from harness.management import Management, expect
 from harness.server import Cairn
 
 RULE = {"allowed_origins": ["https://app.example.com"], "allowed_methods": ["GET"], "allowed_headers": ["*"], "expose_headers": []}
-
-
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
-@pytest.fixture
-def locked(admin: Management, bucket: str) -> str:
-    """A bucket with object lock."""
-    name = f"{bucket}-lock"
-    expect(admin.post("/buckets", {"name": name, "object_lock": True}), 201)
-    return name
 
 
 def test_check_names_the_statement_and_what_would_allow_it(cli: Cli, store: Cairn, bucket: str):

@@ -27,18 +27,12 @@ TERMINAL_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def gallery(make_module_store: Callable[..., Cairn]) -> Cairn:
+def store(make_module_store: Callable[..., Cairn]) -> Cairn:
     """A server with an image."""
     store = make_module_store().start()
     store.s3.create_bucket("photos")
     store.s3.put("photos", KEY, b"an image", headers=[("content-type", "image/png")])
     return store
-
-
-@pytest.fixture
-def cli(gallery: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(gallery.management, gallery.secrets.system_token)
 
 
 def until(time_text: str) -> timedelta:
@@ -94,11 +88,11 @@ def test_share_is_changed_revoked_and_deleted(cli: Cli):
     assert cli.text("share", "delete", share["id"]) == f"share {share['id']} was deleted\n"
 
 
-def test_lists_are_of_an_object_a_bucket_or_all(cli: Cli, gallery: Cairn):
+def test_lists_are_of_an_object_a_bucket_or_all(cli: Cli, store: Cairn):
     """Filters apply to each; a limit is said."""
-    gallery.s3.create_bucket("lists")
+    store.s3.create_bucket("lists")
     for key in ("a", "b"):
-        gallery.s3.put("lists", key, b"x", headers=[("content-type", "image/png")])
+        store.s3.put("lists", key, b"x", headers=[("content-type", "image/png")])
     made = [cli.json("share", "create", f"lists/{key}", "--label", f"l{number}")["share"]["id"] for number, key in enumerate("aab")]
     cli.text("share", "revoke", made[0])
 
@@ -143,13 +137,13 @@ def test_refusals_of_the_server_are_shown(cli: Cli):
 
 
 @pytest.mark.parametrize("option", [("--password-stdin",), ("--password", "-")])
-def test_password_comes_from_standard_input(cli: Cli, gallery: Cairn, option: tuple[str, ...]):
+def test_password_comes_from_standard_input(cli: Cli, store: Cairn, option: tuple[str, ...]):
     """Its first line, without the end of the line."""
     created = cli.json("share", "create", PLACE, *option, stdin="correct horse\nbattery\n")
     assert created["share"]["password_protected"] is True
-    assert unlocks(gallery, created["url"], "correct horse") and not unlocks(gallery, created["url"], "correct horse\n")
+    assert unlocks(store, created["url"], "correct horse") and not unlocks(store, created["url"], "correct horse\n")
     cli.json("share", "update", created["share"]["id"], *option, stdin="another")
-    assert unlocks(gallery, created["url"], "another") and not unlocks(gallery, created["url"], "correct horse")
+    assert unlocks(store, created["url"], "another") and not unlocks(store, created["url"], "correct horse")
     assert "empty" in cli.fails("share", "create", PLACE, *option, code=WRONG_USAGE)
 
 
@@ -195,35 +189,35 @@ def on_terminal(store: Cairn, arguments: list[str], typed: list[tuple[str, str]]
         os.close(main)
 
 
-def test_password_is_asked_for_without_echo(cli: Cli, gallery: Cairn):
+def test_password_is_asked_for_without_echo(cli: Cli, store: Cairn):
     """`--password` without a value. It appears neither on the screen nor in the list of processes."""
     arguments = ["share", "create", PLACE, "--password"]
-    code, output, screen = on_terminal(gallery, arguments, [("Password: ", "a secret"), ("Password again: ", "a secret")])
+    code, output, screen = on_terminal(store, arguments, [("Password: ", "a secret"), ("Password again: ", "a secret")])
     assert code == 0 and "secret" not in screen + output
-    assert unlocks(gallery, output.splitlines()[0], "a secret")
+    assert unlocks(store, output.splitlines()[0], "a secret")
     before = cli.json("share", "list")["shares"]
-    code, output, screen = on_terminal(gallery, arguments, [("Password: ", "a secret"), ("Password again: ", "another")])
+    code, output, screen = on_terminal(store, arguments, [("Password: ", "a secret"), ("Password again: ", "another")])
     assert (code, output) == (FAILED, "") and "differ" in screen and "secret" not in screen
     assert cli.json("share", "list")["shares"] == before
 
 
-def test_password_without_a_terminal_is_refused(cli: Cli, gallery: Cairn):
+def test_password_without_a_terminal_is_refused(cli: Cli, store: Cairn):
     """A script that forgets the value does not hang."""
-    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": gallery.secrets.system_token}
-    command = [BINARY, "share", "create", PLACE, "--endpoint", gallery.management, "--password"]
+    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
+    command = [BINARY, "share", "create", PLACE, "--endpoint", store.management, "--password"]
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, start_new_session=True)
     assert done.returncode == FAILED and "--password-stdin" in done.stderr and done.stdout == ""
 
 
-def test_output_of_a_closed_pipe_is_no_failure(cli: Cli, gallery: Cairn):
+def test_output_of_a_closed_pipe_is_no_failure(cli: Cli, store: Cairn):
     """`cairn share create … | head -1` gives the URL alone."""
-    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": gallery.secrets.system_token}
-    line = f"{BINARY} share create 'photos/2026/party \\[1].png' --endpoint {gallery.management} | head -1"
+    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
+    line = f"{BINARY} share create 'photos/2026/party \\[1].png' --endpoint {store.management} | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and URL.fullmatch(done.stdout.strip()), done
 
 
-def test_labels_cannot_control_the_terminal(cli: Cli, gallery: Cairn):
+def test_labels_cannot_control_the_terminal(cli: Cli, store: Cairn):
     """The server refuses control characters; direction marks are removed when a list is printed."""
-    share = expect(gallery.admin.post("/buckets/photos/object-shares/" + KEY.replace(" ", "%20"), {"label": "a\u202eb"}), 201)["share"]
+    share = expect(store.admin.post("/buckets/photos/object-shares/" + KEY.replace(" ", "%20"), {"label": "a\u202eb"}), 201)["share"]
     assert "\u202e" not in cli.text("share", "list", "photos") + cli.text("share", "show", share["id"])

@@ -22,17 +22,11 @@ ID = "01890000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture(scope="module")
-def hooks(make_module_store: Callable[..., Cairn]) -> Cairn:
+def store(make_module_store: Callable[..., Cairn]) -> Cairn:
     """A server that may deliver to this machine, with a bucket."""
     store = make_module_store(**RELAXED).start()
     store.s3.create_bucket("photos")
     return store
-
-
-@pytest.fixture
-def cli(hooks: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(hooks.management, hooks.secrets.system_token)
 
 
 @pytest.fixture
@@ -64,10 +58,10 @@ def written(file: Path, text: str) -> str:
     return until(lambda: text in (found := file.read_text()) and found, file.read_text)
 
 
-def test_events_are_listed(cli: Cli, hooks: Cairn):
+def test_events_are_listed(cli: Cli, store: Cairn):
     """As a table and as JSON, with filters, pages and all pages."""
     for number in range(5):
-        hooks.s3.put("photos", f"list/{number}", b"12")
+        store.s3.put("photos", f"list/{number}", b"12")
     chosen = ("--bucket", "photos", "--prefix", "list/")
     lines = cli.text("event", "list", *chosen).splitlines()
     assert lines[0].split() == ["TIME", "TYPE", "BUCKET", "OBJECT", "VERSION", "ID", "SIZE", "PRINCIPAL"] and len(lines) == 6
@@ -86,12 +80,12 @@ def test_events_are_listed(cli: Cli, hooks: Cairn):
     cli.fails("event", "list", "--follow", "--all", code=WRONG_USAGE)
 
 
-def test_new_events_are_followed(hooks: Cairn, tmp_path: Path):
+def test_new_events_are_followed(store: Cairn, tmp_path: Path):
     """Only those since the start of the command, each as soon as it occurs, one per line."""
-    hooks.s3.put("photos", "follow/old", b"1")
+    store.s3.put("photos", "follow/old", b"1")
     # An event is listed when no earlier one can follow any more, which may be after its change was acknowledged.
-    until(lambda: expect(hooks.admin.get("/events", params={"prefix": "follow/"}), 200)["events"], "the event is not listed")
-    with running(hooks, tmp_path, "event", "list", "--follow", "--json", "--prefix", "follow/") as (process, _):
+    until(lambda: expect(store.admin.get("/events", params={"prefix": "follow/"}), 200)["events"], "the event is not listed")
+    with running(store, tmp_path, "event", "list", "--follow", "--json", "--prefix", "follow/") as (process, _):
         lines: list[str] = []
 
         def read() -> None:
@@ -101,12 +95,12 @@ def test_new_events_are_followed(hooks: Cairn, tmp_path: Path):
         threading.Thread(target=read, daemon=True).start()
         # The command has no other sign that it waits. What it misses is repeated.
         numbers = itertools.count()
-        until(lambda: hooks.s3.put("photos", f"follow/{next(numbers):04}", b"1") and len(lines) == 3, lambda: lines)
+        until(lambda: store.s3.put("photos", f"follow/{next(numbers):04}", b"1") and len(lines) == 3, lambda: lines)
     names = [json.loads(line)["object"] for line in lines]
     assert "follow/old" not in names and names == sorted(names) and len(set(names)) == 3
 
 
-def test_webhook_commands(cli: Cli, hooks: Cairn, receiver: Receiver, tmp_path: Path):
+def test_webhook_commands(cli: Cli, store: Cairn, receiver: Receiver, tmp_path: Path):
     """Creates, shows, changes, disables, enables and deletes a webhook."""
     file = tmp_path / "webhook.json"
     document = {"target_url": receiver.url, "event_types": ["object.created"], "bucket_filter": "photos"}
@@ -163,31 +157,31 @@ def on_terminal(store: Cairn, answer: str, wanted: str, *arguments: str) -> tupl
         os.close(theirs)
 
 
-def test_deleting_undelivered_events_needs_a_confirmation(cli: Cli, hooks: Cairn, receiver: Receiver):
+def test_deleting_undelivered_events_needs_a_confirmation(cli: Cli, store: Cairn, receiver: Receiver):
     """The delivery log, which alone names them, was deleted without a word."""
     made = cli.json("webhook", "create", "--target-url", receiver.url, "--event-type", "object.created", "--prefix", "undelivered/")
     webhook = made["subscription"]["id"]
     receiver.close()
     for number in range(2):
-        hooks.s3.put("photos", f"undelivered/{number}", b"1")
+        store.s3.put("photos", f"undelivered/{number}", b"1")
     until(lambda: cli.json("webhook", "show", webhook)["health"]["pending"] == 2, "the events wait")
     message = cli.fails("webhook", "delete", webhook)
     assert "2 events were not delivered" in message and "2 pending, 0 lost" in message and "--yes" in message
-    code, shown = on_terminal(hooks, "no", "not confirmed", "webhook", "delete", webhook)
+    code, shown = on_terminal(store, "no", "not confirmed", "webhook", "delete", webhook)
     assert code == FAILED and "2 events were not delivered" in shown and "Type delete to confirm" in shown and "not confirmed" in shown
     assert cli.json("webhook", "show", webhook)["enabled"]
-    assert on_terminal(hooks, "delete", "to confirm", "webhook", "delete", webhook)[0] == 0
+    assert on_terminal(store, "delete", "to confirm", "webhook", "delete", webhook)[0] == 0
     assert "WEBHOOK_NOT_FOUND" in cli.fails("webhook", "delete", webhook)
     other = cli.json("webhook", "create", "--target-url", receiver.url, "--event-type", "object.created", "--prefix", "undelivered/")
-    hooks.s3.put("photos", "undelivered/2", b"1")
+    store.s3.put("photos", "undelivered/2", b"1")
     assert cli.text("webhook", "delete", other["subscription"]["id"], "--yes").endswith("was deleted\n")
 
 
-def test_deliveries_are_listed_tested_and_repeated(cli: Cli, hooks: Cairn, receiver: Receiver):
+def test_deliveries_are_listed_tested_and_repeated(cli: Cli, store: Cairn, receiver: Receiver):
     """The exit code of a test says whether it was delivered."""
     made = cli.json("webhook", "create", "--target-url", receiver.url, "--event-type", "object.created", "--prefix", "again/")
     webhook = made["subscription"]["id"]
-    hooks.s3.put("photos", "again/1", b"1")
+    store.s3.put("photos", "again/1", b"1")
     (first,) = receiver.wait(1)
     listed = ("webhook", "deliveries", "--webhook", webhook, "--status", "succeeded")
     entries = until(lambda: cli.json(*listed)["deliveries"], "the delivery is not listed")
@@ -214,7 +208,7 @@ def test_deliveries_are_listed_tested_and_repeated(cli: Cli, hooks: Cairn, recei
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_listen_posts_signed_events(hooks: Cairn, receiver: Receiver, tmp_path: Path, given: bool):
+def test_listen_posts_signed_events(store: Cairn, receiver: Receiver, tmp_path: Path, given: bool):
     """To a program that the server does not know, with a new secret or a given one."""
     secret, options = "whsec_" + "A" * 43 + "=", []
     if given:
@@ -222,11 +216,11 @@ def test_listen_posts_signed_events(hooks: Cairn, receiver: Receiver, tmp_path: 
         options = ["--secret-file", str(tmp_path / "secret")]
     prefix = f"listen-{given}/"
     arguments = ["webhook", "listen", "--forward", receiver.url, "--prefix", prefix, *options]
-    with running(hooks, tmp_path, *arguments) as (process, errors):
+    with running(store, tmp_path, *arguments) as (process, errors):
         if not given:
             secret = written(errors, "signing secret: whsec_").split("signing secret: ")[1].split()[0]
         written(errors, "forwarding new events")
-        hooks.s3.put("photos", f"{prefix}1", b"123")
+        store.s3.put("photos", f"{prefix}1", b"123")
         (got,) = receiver.wait(1)
         line = process.stdout.readline()
     event = json.loads(got.body)

@@ -128,18 +128,6 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Creates the authority that signed the certificate."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
-def secure(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
-    """A strict server with TLS."""
-    return make_module_store(**authority.issue("settings").environment(), SERVICE_TLS_API_ENABLED="false").start()
-
-
 @pytest.fixture(params=["strict over TLS", "strict over HTTP", "extended over HTTP"])
 def machine(request: pytest.FixtureRequest, secure: Cairn, authority: Authority, tmp_path: Path) -> Callable[[str], Machine]:
     """Makes a machine for a client of one of three servers, with a large file and an empty folder."""

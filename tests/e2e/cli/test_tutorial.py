@@ -5,10 +5,8 @@ Only addresses are replaced, because the tutorial's ports may be in use.
 
 import os
 import re
-import struct
 import subprocess
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +15,7 @@ import requests
 
 from harness.browser import Browser, chromium
 from harness.follower import Shell, blocks_of
+from harness.png import png
 from harness.server import LOOPBACK, REPOSITORY, free_ports
 
 TUTORIAL = REPOSITORY / "docs" / "tutorial.md"
@@ -29,17 +28,6 @@ CHOOSE_AND_UPLOAD = """async () => {
     while (!document.images.length || !document.images[0].complete) { await new Promise(wake => setTimeout(wake, 20)); }
     return {state: state.textContent, width: document.images[0].naturalWidth, height: document.images[0].naturalHeight};
 }"""
-
-
-def png(width: int, height: int) -> bytes:
-    """Returns a picture of random colours."""
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    rows = b"".join(b"\0" + os.urandom(3 * width) for _ in range(height))
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
 
 class Follower(Shell):
     """The tutorial's shell and the processes that it started."""
@@ -118,7 +106,7 @@ def test_tutorial_ends_with_the_uploaded_picture_in_a_browser(run_folder: Path, 
         for block in blocks[:application + 1]:
             shell.follow(*block)
         picture = tmp_path / "chosen.png"
-        picture.write_bytes(png(31, 17))
+        picture.write_bytes(png(31, [os.urandom(3 * 31) for _ in range(17)]))
         seen = upload_by_hand(browser, shell.address("8000") + "/", picture)
         assert seen == {"state": "uploaded", "width": 31, "height": 17}
         for block in blocks[application + 1:]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.boto import random_bytes
 from harness.folders import digests
 from harness.server import Cairn, clean_environment
 
@@ -90,6 +91,16 @@ def tree(run_folder: Path) -> Tree:
         odd.parent.mkdir(parents=True, exist_ok=True)
         odd.write_bytes(b"" if name == "empty" else name.encode() * 100)
     return Tree(folder, digests(folder))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A few files, one of several parts."""
+    made = tmp_path / "from"
+    (made / "sub dir").mkdir(parents=True)
+    for name, size in (("large", 17_000_000), ("sub dir/ünï +%", 300_000), ("empty", 0)):
+        (made / name).write_bytes(random_bytes(name, size))
+    return made
 
 
 @pytest.fixture

@@ -25,12 +25,6 @@ NAME = "localhost"
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Creates the authority that the clients trust."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def secure(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
     """An extended server that speaks TLS on the data plane."""
     certificate = authority.issue("server").environment()
@@ -64,16 +58,6 @@ def over_http(extended_store: Cairn, command_for):
         "RESTIC_CACHE_DIR": f"{made.environment['HOME']}/cache", "MC_CONFIG_DIR": f"{made.environment['HOME']}/mc",
         "MC_HOST_cairn": f"http://{secrets.root_access_key}:{secrets.root_secret_key}@{extended_store.s3.authority}",
     }
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A few files, one of several parts."""
-    made = tmp_path / "from"
-    (made / "sub dir").mkdir(parents=True)
-    for name, size in (("large", 17_000_000), ("sub dir/ünï +%", 300_000), ("empty", 0)):
-        (made / name).write_bytes(random_bytes(name, size))
     return made
 
 

@@ -1,7 +1,6 @@
 """obstore: Python over Rust's object_store, which DataFusion, Polars and others use underneath."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterator
 
 import obstore
@@ -9,7 +8,7 @@ import pytest
 from obstore.exceptions import AlreadyExistsError, GenericError, PreconditionError
 from obstore.store import S3Store
 
-from harness.boto import PART_BYTES, random_bytes
+from harness.boto import PART_BYTES, parts_etag, random_bytes
 from harness.s3 import S3, md5_etag
 from harness.server import Cairn
 
@@ -29,12 +28,6 @@ def make_store(store: Cairn, bucket: str, **options: object) -> S3Store:
 def remote(store: Cairn, bucket: str) -> S3Store:
     """A store of obstore's, with the settings that docs/clients.md names."""
     return make_store(store, bucket, disable_bulk_delete=True)
-
-
-def parts_etag(body: bytes) -> str:
-    """The entity tag of a body that went up in parts of 5 MiB."""
-    digests = [hashlib.md5(body[at : at + PART_BYTES]).digest() for at in range(0, len(body), PART_BYTES)]
-    return f'"{hashlib.md5(b"".join(digests)).hexdigest()}-{len(digests)}"'
 
 
 def test_objects(remote: S3Store):

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,21 +27,9 @@ TRAILER = "Set request_checksum_calculation to when_required"
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Creates the authority that the clients trust."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def certificate(authority: Authority) -> Path:
     """The authority's."""
     return authority.certificate
-
-
-@pytest.fixture(scope="module")
-def secure(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
-    """Speaks TLS on the data plane."""
-    return make_module_store(**authority.issue("server").environment(), SERVICE_TLS_API_ENABLED="false").start()
 
 
 @pytest.fixture
@@ -65,16 +52,6 @@ def over_tls(secure: Cairn, endpoint: str, certificate: Path, command_for, tmp_p
     }
     trusted.mkdir(parents=True)
     (trusted / "cairn.crt").write_text(certificate.read_text())
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A few files, one of several parts."""
-    made = tmp_path / "from"
-    (made / "sub dir").mkdir(parents=True)
-    for name, size in (("large", 17_000_000), ("sub dir/ünï +%", 300_000), ("empty", 0)):
-        (made / name).write_bytes(random_bytes(name, size))
     return made
 
 

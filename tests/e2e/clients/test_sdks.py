@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.boto import PART_BYTES, parts_etag
 from harness.programs import SDK_PROGRAMS
 from harness.s3 import S3, md5_etag
 
-PART_BYTES = 5 << 20
 # Three parts, the last a short one.
 FILE = random.Random("file of the SDKs").randbytes(2 * PART_BYTES + 123_457)
 Run = Callable[..., dict]
@@ -20,12 +20,6 @@ Run = Callable[..., dict]
 def sha256(body: bytes) -> str:
     """Returns a digest in hex."""
     return hashlib.sha256(body).hexdigest()
-
-
-def parts_etag(body: bytes) -> str:
-    """The entity tag of a body that went up in parts of 5 MiB."""
-    digests = [hashlib.md5(body[at : at + PART_BYTES]).digest() for at in range(0, len(body), PART_BYTES)]
-    return f'"{hashlib.md5(b"".join(digests)).hexdigest()}-{len(digests)}"'
 
 
 @pytest.fixture(params=SDK_PROGRAMS)

@@ -1,9 +1,6 @@
 """CORS rules, locks and checks of permissions in the console, in a real Chromium."""
 
-import itertools
 import json
-
-import pytest
 
 from harness.accounts import create_account, statement
 from harness.console import create_token
@@ -13,15 +10,6 @@ from harness.server import Cairn
 from harness.wait import until
 
 KEY = "a b/100%2F+#?*.txt"
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def locked(console_store: Cairn) -> str:
-    """A bucket with object lock."""
-    name = f"locked-{next(_numbers)}"
-    expect(console_store.admin.post("/buckets", {"name": name, "object_lock": True}), 201)
-    return name
 
 
 def set_value(page: Page, label: str, value: str) -> None:

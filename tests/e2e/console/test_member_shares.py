@@ -38,12 +38,6 @@ def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def mia(served: Cairn) -> Console:
-    """A member with the right to read one bucket."""
-    return signed_in(served, "mia")
-
-
-@pytest.fixture(scope="module")
 def namesake(served: Cairn) -> Console:
     """Another member with the same name and the same policies."""
     return signed_in(served, "another-mia")

@@ -10,7 +10,7 @@ import pytest
 from harness.accounts import Account, create_account
 from harness.console import Console
 from harness.management import API, expect, expect_refusal
-from harness.members import audited, denied, path_of, replace_policy, sent_in_halves, served_members, show_console, signed_in
+from harness.members import audited, denied, path_of, replace_policy, sent_in_halves, served_members, show_console
 from harness.openid import Visitor
 from harness.page import Page, console_browser
 from harness.server import Cairn
@@ -50,12 +50,6 @@ def served(make_module_store: Callable[..., Cairn], run_folder: Path) -> Iterato
             store.s3.create_bucket(bucket)
             expect(store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
         yield store
-
-
-@pytest.fixture(scope="module")
-def mia(served: Cairn) -> Console:
-    """A member with the right to list and read one bucket, and to write a part of it."""
-    return signed_in(served, "mia")
 
 
 @pytest.fixture(scope="module")

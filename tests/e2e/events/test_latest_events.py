@@ -1,6 +1,6 @@
 """Storage events backwards, by a text anywhere and by principal."""
 
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -10,16 +10,7 @@ from harness.management import Management, expect, expect_refusal
 from harness.s3 import S3
 from harness.server import Cairn
 
-
-def backwards(admin: Management, **parameters: object) -> Iterator[dict]:
-    """Yields all events, the latest first, following the cursor through the pages."""
-    cursor: dict[str, str] = {}
-    while True:
-        found = page(admin, order="desc", **parameters, **cursor)
-        yield from found["events"]
-        if found["next_id"] is None:
-            return
-        cursor = {"before_time": found["next_time"], "before_id": found["next_id"]}
+backwards = partial(walk, order="desc")
 
 
 def test_pages_backwards_have_the_same_events(admin: Management, s3: S3, bucket: str):

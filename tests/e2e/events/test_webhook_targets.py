@@ -1,7 +1,7 @@
 """Targets of webhooks in every spelling, redirects, proxies, certificates, and a library that receivers use."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,20 +21,6 @@ PRIVATE = "webhooks.allow_private_networks = true allows it"
 def local_store(make_module_store: Callable[..., Cairn]) -> Cairn:
     """A server that delivers to this host."""
     return make_module_store(**LOCAL).start()
-
-
-@pytest.fixture
-def make_receiver() -> Iterator[Callable[..., Receiver]]:
-    """Makes receivers, which are closed at the end."""
-    made: list[Receiver] = []
-
-    def make(**options: object) -> Receiver:
-        made.append(Receiver(**options))
-        return made[-1]
-
-    yield make
-    for receiver in made:
-        receiver.close()
 
 
 def create(admin: Management, url: str) -> tuple[str, str]:

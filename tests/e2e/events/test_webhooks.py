@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,20 +65,6 @@ def new_bucket(store: Cairn) -> str:
 def name(hooks: Cairn) -> str:
     """A bucket of the test's own."""
     return new_bucket(hooks)
-
-
-@pytest.fixture
-def make_receiver() -> Iterator[Callable[..., Receiver]]:
-    """Makes receivers, which are closed at the end."""
-    made: list[Receiver] = []
-
-    def make(*arguments: object, **options: object) -> Receiver:
-        made.append(Receiver(*arguments, **options))
-        return made[-1]
-
-    yield make
-    for receiver in made:
-        receiver.close()
 
 
 def create(admin: Management, url: str, bucket: str | None, *types: str, **more: object) -> tuple[dict, str]:

@@ -1,7 +1,6 @@
 """Sources and targets of exports."""
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from botocore.client import BaseClient
 
 from harness.boto import make_client
 from harness.exporter import Exporter
-from harness.minio import Minio
 from harness.server import Cairn
 
 
@@ -25,15 +23,6 @@ def other(make_module_store: Callable[..., Cairn]) -> Cairn:
     return make_module_store(SERVICE_S3_COMPATIBILITY="extended").start()
 
 
-@pytest.fixture(scope="module")
-def minio(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Minio]:
-    """A MinIO for all tests of a file. Each uses buckets of its own."""
-    server = Minio(run_folder / f"{request.path.stem}-minio").start()
-    yield server
-    server.kill()
-    shutil.rmtree(server.folder / "data", ignore_errors=True)
-
-
 @pytest.fixture
 def here(source: Cairn) -> BaseClient:
     """boto3 for the source."""
@@ -41,11 +30,10 @@ def here(source: Cairn) -> BaseClient:
 
 
 @pytest.fixture
-def bucket(here: BaseClient, request: pytest.FixtureRequest) -> str:
+def bucket(here: BaseClient, bucket_name: str) -> str:
     """A bucket of the test's own, without versioning."""
-    name = request.node.name.replace("_", "-").replace("[", "-").rstrip("]")[:60].rstrip("-").lower()
-    here.create_bucket(Bucket=name)
-    return name
+    here.create_bucket(Bucket=bucket_name)
+    return bucket_name
 
 
 @pytest.fixture

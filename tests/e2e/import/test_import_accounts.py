@@ -1,6 +1,5 @@
 """`cairn import accounts`: old keys sign requests here, with the rights that they had."""
 
-import itertools
 import json
 import zipfile
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from botocore.exceptions import ClientError
 from harness.accounts import client as client_of
 from harness.boto import WHEN_REQUIRED, make_client
 from harness.cli import DONE, FAILED, Cli
+from harness.importer import losses
 from harness.management import expect
 from harness.minio_export import IamExport, allow, document, write_archive
 from harness.server import Cairn
@@ -21,11 +21,11 @@ SECRETS = {name: f"secret/of+{name}=" for name in ("alice", "bob", "carol", "dav
 
 
 @pytest.fixture
-def cli(own_store: Cairn) -> Cli:
-    """The client with the system token."""
+def store(own_store: Cairn) -> Cairn:
+    """Each test has a store of its own, with buckets of the names at the source."""
     for bucket in ("photos", "home-alice", "home-bob"):
         own_store.s3.create_bucket(bucket)
-    return Cli(own_store.management, own_store.secrets.system_token)
+    return own_store
 
 
 def imported(cli: Cli, archive: Path, *options: str, code: int = DONE) -> dict:
@@ -36,14 +36,6 @@ def imported(cli: Cli, archive: Path, *options: str, code: int = DONE) -> dict:
     report = json.loads(done.stdout)
     assert report["complete"] == (code == DONE) == (report["losses"] == [])
     return report
-
-
-def losses(report: dict) -> dict[tuple[str, str], str]:
-    """Returns the reasons by kind and name."""
-    return {
-        key: "; ".join(loss["reason"] for loss in group)
-        for key, group in itertools.groupby(report["losses"], lambda loss: (loss["kind"], loss["name"]))
-    }
 
 
 def boto(store: Cairn, key: str) -> BaseClient:
@@ -80,7 +72,7 @@ def state(store: Cairn) -> list:
     return [store.admin.get(path).json() for path in ("/service-accounts", "/policies", "/public-access")]
 
 
-def test_old_keys_have_their_rights_here(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_old_keys_have_their_rights_here(cli: Cli, store: Cairn, tmp_path: Path):
     """Users, groups, service accounts with and without session policies, disabled ones. A dry run says the same and does nothing."""
     export = IamExport()
     export.policies["photos-rw"] = document(
@@ -100,9 +92,9 @@ def test_old_keys_have_their_rights_here(cli: Cli, own_store: Cairn, tmp_path: P
     export.service("RO0000000000000000AB", SECRETS["RO0000000000000000AB"], "alice", session, name="ro")
     archive = export.write(tmp_path / "iam.zip")
 
-    before = state(own_store)
+    before = state(store)
     planned = imported(cli, archive, "--dry-run")
-    assert planned["dry_run"] and state(own_store) == before
+    assert planned["dry_run"] and state(store) == before
     done = imported(cli, archive)
     assert done | {"dry_run": True} == planned
 
@@ -111,14 +103,14 @@ def test_old_keys_have_their_rights_here(cli: Cli, own_store: Cairn, tmp_path: P
         "CI0000000000000000AB": ("lrw", "lrwdm", ""), "RO0000000000000000AB": ("rw", "", ""),
     }
     for key, (photos, home_of_alice, home_of_bob) in expected.items():
-        found = rights(own_store, key), rights(own_store, key, "home-alice", "x"), rights(own_store, key, "home-bob", "x")
+        found = rights(store, key), rights(store, key, "home-alice", "x"), rights(store, key, "home-bob", "x")
         assert found == (photos, home_of_alice, home_of_bob), key
-    assert rights(own_store, "alice", name="private") == "lrwd"
-    assert rights(own_store, "RO0000000000000000AB", name="private") == ""
+    assert rights(store, "alice", name="private") == "lrwd"
+    assert rights(store, "RO0000000000000000AB", name="private") == ""
     with pytest.raises(ClientError, match="InvalidAccessKeyId"):
-        boto(own_store, "carol").list_objects_v2(Bucket="photos")
+        boto(store, "carol").list_objects_v2(Bucket="photos")
 
-    accounts = {account["name"]: account for account in own_store.admin.get("/service-accounts").json()["service_accounts"]}
+    accounts = {account["name"]: account for account in store.admin.get("/service-accounts").json()["service_accounts"]}
     assert set(accounts) == {"alice", "bob", "carol", "dave", "ci", "ro"}
     assert accounts["ci"]["description"] == "CI runner" and not accounts["carol"]["enabled"] and accounts["alice"]["enabled"]
     wider = {
@@ -128,12 +120,12 @@ def test_old_keys_have_their_rights_here(cli: Cli, own_store: Cairn, tmp_path: P
     assert "s3:PutObjectRetention" in wider["photos-rw", "s3:PutObject"]
     assert "s3:AbortMultipartUpload" in wider["photos-rw", "s3:DeleteObject"] and ("home (alice)", "s3:PutObject") not in wider
 
-    after = state(own_store)
+    after = state(store)
     again = imported(cli, archive)
-    assert {line["result"] for line in again["accounts"] + again["policies"]} == {"unchanged"} and state(own_store) == after
+    assert {line["result"] for line in again["accounts"] + again["policies"]} == {"unchanged"} and state(store) == after
 
 
-def test_what_cannot_be_expressed_is_refused_by_name(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_what_cannot_be_expressed_is_refused_by_name(cli: Cli, store: Cairn, tmp_path: Path):
     """And nothing is wider for it: without a policy that denies something, an account gets none at all."""
     export = IamExport()
     export.policies["prefix"] = document(allow("s3:ListBucket", "photos", Condition={"StringLike": {"s3:prefix": ["a/*"]}}))
@@ -165,16 +157,16 @@ def test_what_cannot_be_expressed_is_refused_by_name(cli: Cli, own_store: Cairn,
     for key, expected in {
         "alice": "r", "bob": "", "carol": "w", "dave": "lrwdm", "RO0000000000000000AB": "", "CI0000000000000000AB": "",
     }.items():
-        assert rights(own_store, key) == expected, key
+        assert rights(store, key) == expected, key
     # The root user is named by the person who moves.
     again = imported(cli, archive, "--root", "minioadmin", code=FAILED)
     assert ("account", "CI0000000000000000AB") not in losses(again)
-    assert rights(own_store, "CI0000000000000000AB") == "lrwdm"
+    assert rights(store, "CI0000000000000000AB") == "lrwdm"
 
 
-def test_what_is_here_already_is_not_overwritten(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_what_is_here_already_is_not_overwritten(cli: Cli, store: Cairn, tmp_path: Path):
     """A policy and accounts with the same names, and a key that is taken, are left as they are and named."""
-    admin = own_store.admin
+    admin = store.admin
     statement = {"effect": "deny", "actions": ["s3:PutObject"], "resources": ["bucket:photos/*"]}
     own_policy = admin.post("/policies", {"name": "team", "description": "mine", "statements": [statement]}).json()
     admin.post("/service-accounts", {"name": "bob"})
@@ -186,12 +178,12 @@ def test_what_is_here_already_is_not_overwritten(cli: Cli, own_store: Cairn, tmp
     export.user("carol", SECRETS["carol"], "readonly")
     export.user("a b", "a secret with spaces")
     export.user("dave", "short", "readonly")
-    export.user(own_store.secrets.root_access_key, "a-secret-of-root")
+    export.user(store.secrets.root_access_key, "a-secret-of-root")
     reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
     for kind, name, part in (
         ("policy", "team", "of this name"), ("account", "alice", "not attached"), ("account", "bob", "ALREADY_EXISTS"),
         ("account", "carol", "belongs to the account other"), ("account", "a b", "not possible"), ("account", "dave", "not possible"),
-        ("account", own_store.secrets.root_access_key, "ACCESS_KEY_EXISTS"),
+        ("account", store.secrets.root_access_key, "ACCESS_KEY_EXISTS"),
     ):
         assert part in reasons[kind, name], (kind, name)
     assert admin.get(f"/policies/{own_policy['id']}").json()["statements"] == [statement]
@@ -199,7 +191,7 @@ def test_what_is_here_already_is_not_overwritten(cli: Cli, own_store: Cairn, tmp
     assert names == {"alice": [], "bob": [], "other": []}
 
 
-def test_a_later_export_is_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_a_later_export_is_taken_over(cli: Cli, store: Cairn, tmp_path: Path):
     """Changed policies replace those of an earlier import; an account that was disabled there is disabled here, and no other is enabled."""
     export = IamExport()
     export.policies["team"] = document(allow("s3:GetObject", "photos/*"))
@@ -207,24 +199,24 @@ def test_a_later_export_is_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path
     export.user("bob", SECRETS["bob"], "team")
     imported(cli, export.write(tmp_path / "iam.zip"))
     cli.text("service-account", "disable", "bob")
-    assert rights(own_store, "alice") == "r"
+    assert rights(store, "alice") == "r"
     export.policies["team"] = document(allow("s3:PutObject", "photos/*"))
     report = imported(cli, export.write(tmp_path / "iam.zip"))
-    assert [line["result"] for line in report["policies"]] == ["updated"] and rights(own_store, "alice") == "w"
+    assert [line["result"] for line in report["policies"]] == ["updated"] and rights(store, "alice") == "w"
     export.user("alice", SECRETS["alice"], "team", status="disabled")
     imported(cli, export.write(tmp_path / "iam.zip"))
-    enabled = [account["enabled"] for account in own_store.admin.get("/service-accounts").json()["service_accounts"]]
+    enabled = [account["enabled"] for account in store.admin.get("/service-accounts").json()["service_accounts"]]
     assert enabled == [False, False]
 
 
-def test_rights_that_were_tightened_here_stay(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_rights_that_were_tightened_here_stay(cli: Cli, store: Cairn, tmp_path: Path):
     """A repeated import neither replaces a policy that was edited here nor attaches one that was detached, and names both."""
     export = IamExport()
     export.policies["team"] = document(allow(["s3:GetObject", "s3:PutObject"], "photos/*"))
     export.policies["more"] = document(allow("s3:DeleteObject", "photos/*"))
     export.user("alice", SECRETS["alice"], "team,more")
     imported(cli, export.write(tmp_path / "iam.zip"))
-    admin = own_store.admin
+    admin = store.admin
     policies = {policy["name"]: policy for policy in expect(admin.get("/policies"), 200)["policies"]}
     team, more = policies["team"], policies["more"]
     (alice,) = expect(admin.get("/service-accounts"), 200)["service_accounts"]
@@ -234,20 +226,20 @@ def test_rights_that_were_tightened_here_stay(cli: Cli, own_store: Cairn, tmp_pa
     for archive in (export, export):
         reasons = losses(imported(cli, archive.write(tmp_path / "iam.zip"), code=FAILED))
         assert "changed here" in reasons["policy", "team"] and "the policy more is not attached to it here" in reasons["account", "alice"]
-        assert rights(own_store, "alice") == "r"
+        assert rights(store, "alice") == "r"
     export.policies["team"] = document(allow(["s3:GetObject", "s3:DeleteObject"], "photos/*"))
     reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
-    assert "of this name is here already" in reasons["policy", "team"] and rights(own_store, "alice") == "r"
+    assert "of this name is here already" in reasons["policy", "team"] and rights(store, "alice") == "r"
     # What the source has given her since comes.
     export.policies["team"] = document(allow(["s3:GetObject", "s3:PutObject"], "photos/*"))
     export.policies["lists"] = document(allow("s3:ListBucket", "photos"))
     export.user("alice", SECRETS["alice"], "team,more,lists")
     report = imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED)
     (line,) = report["accounts"]
-    assert (line["result"], sorted(line["policies"])) == ("updated", ["lists", "team"]) and rights(own_store, "alice") == "lr"
+    assert (line["result"], sorted(line["policies"])) == ("updated", ["lists", "team"]) and rights(store, "alice") == "lr"
 
 
-def test_keys_expire_when_they_do_at_the_source(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_keys_expire_when_they_do_at_the_source(cli: Cli, store: Cairn, tmp_path: Path):
     """A later change of the time is named, and an account whose key has expired is left out."""
     export = IamExport()
     export.user("alice", SECRETS["alice"], "readonly")
@@ -255,15 +247,15 @@ def test_keys_expire_when_they_do_at_the_source(cli: Cli, own_store: Cairn, tmp_
     export.service("RO0000000000000000AB", SECRETS["RO0000000000000000AB"], "alice", name="ro", expiration="2020-06-01T00:00:00Z")
     reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
     assert list(reasons) == [("account", "RO0000000000000000AB")] and "expired" in reasons["account", "RO0000000000000000AB"]
-    shown = {account["name"]: account["credentials"][0] for account in own_store.admin.get("/service-accounts").json()["service_accounts"]}
+    shown = {account["name"]: account["credentials"][0] for account in store.admin.get("/service-accounts").json()["service_accounts"]}
     assert {name: one.get("expires_at") for name, one in shown.items()} == {"alice": None, "ci": "2099-06-01T02:00:00.500Z"}
-    assert is_allowed(boto(own_store, "CI0000000000000000AB").list_buckets)
+    assert is_allowed(boto(store, "CI0000000000000000AB").list_buckets)
     export.service("CI0000000000000000AB", SECRETS["CI0000000000000000AB"], "alice", name="ci", expiration="2098-06-01T00:00:00Z")
     reasons = losses(imported(cli, export.write(tmp_path / "iam.zip"), code=FAILED))
     assert "there: 2098-06-01T00:00:00.000Z" in reasons["expiration", "CI0000000000000000AB"]
 
 
-def test_networks_are_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_networks_are_taken_over(cli: Cli, store: Cairn, tmp_path: Path):
     """A condition on the client's address."""
     export = IamExport()
     for name, network in (("here", "127.0.0.1/8"), ("elsewhere", "10.0.0.0/8")):
@@ -271,10 +263,10 @@ def test_networks_are_taken_over(cli: Cli, own_store: Cairn, tmp_path: Path):
     export.user("alice", SECRETS["alice"], "here")
     export.user("bob", SECRETS["bob"], "elsewhere")
     imported(cli, export.write(tmp_path / "iam.zip"))
-    assert (rights(own_store, "alice"), rights(own_store, "bob")) == ("r", "")
+    assert (rights(store, "alice"), rights(store, "bob")) == ("r", "")
 
 
-def test_hostile_archives_are_refused(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_hostile_archives_are_refused(cli: Cli, store: Cairn, tmp_path: Path):
     """Each ends with a message that quotes no secret, and changes nothing."""
     users = {"alice": {"secretKey": SECRETS["alice"], "status": "enabled"}}
     whole = write_archive(tmp_path / "whole.zip", {"iam-assets/users.json": json.dumps(users)})
@@ -290,21 +282,21 @@ def test_hostile_archives_are_refused(cli: Cli, own_store: Cairn, tmp_path: Path
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
         for number in range(100_001):
             archive.writestr(f"{number}", b"")
-    before = state(own_store)
+    before = state(store)
     for part, archive in archives.items():
         message = cli.fails("import", "accounts", str(archive))
         assert part in message and SECRETS["alice"] not in message, message
     deep = write_archive(tmp_path / "deep.zip", {"iam-assets/policies.json": '{"a":' * 100_000})
     assert "is not as MinIO writes it" in cli.fails("import", "accounts", str(deep))
-    assert state(own_store) == before
+    assert state(store) == before
 
 
-def test_a_token_of_another_role_changes_nothing(cli: Cli, own_store: Cairn, tmp_path: Path):
+def test_a_token_of_another_role_changes_nothing(cli: Cli, store: Cairn, tmp_path: Path):
     """Only a system administrator may give keys. One refusal ends the command, not one for each account."""
     export = IamExport()
     export.user("alice", SECRETS["alice"], "readonly")
     archive = export.write(tmp_path / "iam.zip")
     token = cli.json("token", "create", "watch", "--role", "auditor")["token"]
-    message = Cli(own_store.management, token).fails("import", "accounts", str(archive))
+    message = Cli(store.management, token).fails("import", "accounts", str(archive))
     assert "FORBIDDEN" in message and message.count("FORBIDDEN") == 1
-    assert own_store.admin.get("/service-accounts").json()["service_accounts"] == []
+    assert store.admin.get("/service-accounts").json()["service_accounts"] == []

@@ -2,10 +2,9 @@
 
 import os
 
-import pytest
 from botocore.client import BaseClient
 
-from harness.boto import Upload, make_client
+from harness.boto import Upload
 from harness.importer import Importer, assert_equal
 from harness.management import expect
 from harness.minio import Minio
@@ -16,12 +15,6 @@ WHOLE = ("CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256")
 IN_PARTS = (
     ("CRC32", "COMPOSITE"), ("CRC32C", "COMPOSITE"), ("SHA1", "COMPOSITE"), ("SHA256", "COMPOSITE"), ("CRC32", "FULL_OBJECT"), ("CRC64NVME", "FULL_OBJECT"),
 )
-
-
-@pytest.fixture
-def here(target: Cairn) -> BaseClient:
-    """boto3 for the target."""
-    return make_client(target.s3)
 
 
 def test_checksums_of_all_kinds_come(minio: Minio, here: BaseClient, importer: Importer, target: Cairn):

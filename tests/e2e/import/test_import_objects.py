@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +9,6 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from harness.boto import make_client
 from harness.importer import Importer, assert_equal, order, versions
 from harness.management import expect
 from harness.minio import KMS_KEY, Minio
@@ -27,18 +25,11 @@ HOSTILE_KEYS = [
 
 
 @pytest.fixture
-def here(target: Cairn) -> BaseClient:
-    """boto3 for the target."""
-    return make_client(target.s3)
-
-
-@pytest.fixture
-def bucket(minio: Minio, request: pytest.FixtureRequest) -> Iterator[str]:
+def bucket(minio: Minio, bucket_name: str) -> str:
     """A bucket with versioning at the source, for one test."""
-    name = request.node.name.replace("_", "-").replace("[", "-").rstrip("]")[:60].rstrip("-").lower()
-    minio.boto.create_bucket(Bucket=name)
-    enable(minio.boto, name)
-    yield name
+    minio.boto.create_bucket(Bucket=bucket_name)
+    enable(minio.boto, bucket_name)
+    return bucket_name
 
 
 def enable(client: BaseClient, bucket: str, status: str = "Enabled") -> None:

@@ -10,19 +10,12 @@ from pathlib import Path
 import pytest
 from botocore.client import BaseClient
 
-from harness.boto import make_client
 from harness.importer import Importer, order
 from harness.odd_store import GARAGE, SEAWEEDFS, VERSITYGW, Oddities, OddStore, Version, many
 from harness.server import Cairn
 
 MIB = 1 << 20
 UNTIL = "2099-01-01T00:00:00Z"
-
-
-@pytest.fixture
-def here(target: Cairn) -> BaseClient:
-    """boto3 for the target."""
-    return make_client(target.s3)
 
 
 @pytest.fixture

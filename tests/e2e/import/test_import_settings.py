@@ -1,6 +1,5 @@
 """`cairn import settings`: the settings of MinIO's buckets, and what is only proposed."""
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 import requests
 
 from harness.cli import DONE, FAILED, Cli
+from harness.importer import losses
 from harness.minio_export import BucketExport, allow, document, lifecycle, notification, object_lock, public_download, write_archive
 from harness.server import Cairn
 
@@ -23,12 +23,6 @@ def store(make_store: Callable[..., Cairn]) -> Cairn:
     return make_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true").start()
 
 
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
 def imported(cli: Cli, archive: Path, *options: str, code: int = DONE) -> dict:
     """Runs the import and returns its report."""
     done = cli.run("import", "settings", str(archive), "--json", *options)
@@ -36,14 +30,6 @@ def imported(cli: Cli, archive: Path, *options: str, code: int = DONE) -> dict:
     report = json.loads(done.stdout)
     assert report["complete"] == (code == DONE)
     return report
-
-
-def losses(report: dict) -> dict[tuple[str, str], str]:
-    """Returns the reasons by kind and name."""
-    return {
-        key: "; ".join(loss["reason"] for loss in group)
-        for key, group in itertools.groupby(report["losses"], lambda loss: (loss["kind"], loss["name"]))
-    }
 
 
 def state(store: Cairn) -> dict:

@@ -3,13 +3,11 @@
 import base64
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from botocore.client import BaseClient
 
-from harness.boto import make_client
 from harness.importer import Importer, order
 from harness.management import expect
 from harness.minio import Minio
@@ -18,20 +16,13 @@ from harness.server import BINARY, Cairn
 
 
 @pytest.fixture
-def here(target: Cairn) -> BaseClient:
-    """boto3 for the target."""
-    return make_client(target.s3)
-
-
-@pytest.fixture
-def bucket(minio: Minio, request: pytest.FixtureRequest) -> Iterator[str]:
+def bucket(minio: Minio, bucket_name: str) -> str:
     """A bucket with versioning at the source, with three keys."""
-    name = request.node.name.replace("_", "-").replace("[", "-").rstrip("]")[:60].rstrip("-").lower()
-    minio.boto.create_bucket(Bucket=name)
-    minio.boto.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    minio.boto.create_bucket(Bucket=bucket_name)
+    minio.boto.put_bucket_versioning(Bucket=bucket_name, VersioningConfiguration={"Status": "Enabled"})
     for key in ("a", "b", "c"):
-        minio.boto.put_object(Bucket=name, Key=key, Body=key.encode() * 1000, Tagging="kind=old", Metadata={"m": key})
-    yield name
+        minio.boto.put_object(Bucket=bucket_name, Key=key, Body=key.encode() * 1000, Tagging="kind=old", Metadata={"m": key})
+    return bucket_name
 
 
 def differences(importer: Importer, *arguments: str) -> list[tuple[str, str]]:

@@ -33,13 +33,6 @@ def open_bucket(admin: Management, name: str) -> str:
     return name
 
 
-@pytest.fixture
-def locked(admin: Management, name: str) -> str:
-    """A bucket with object lock."""
-    expect(admin.post("/buckets", {"name": name, "object_lock": True}), 201)
-    return name
-
-
 def later(**distance: float) -> str:
     """Returns a time in the future as the API writes it."""
     return (datetime.now(UTC) + timedelta(**distance)).strftime("%Y-%m-%dT%H:%M:%S.000Z")

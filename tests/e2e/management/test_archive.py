@@ -22,12 +22,6 @@ from harness.wait import until
 ARCHIVES_MAX = 8
 
 
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The command-line client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
 def archive(admin: Management, bucket: str, prefix: str = "", **query: str) -> zipfile.ZipFile:
     """Downloads an archive, and checks that it is whole."""
     return opened(admin.get(f"/buckets/{bucket}/archive", params={"prefix": prefix} | query))

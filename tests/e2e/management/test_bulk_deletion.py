@@ -7,13 +7,6 @@ import pytest
 
 from harness.cli import Cli
 from harness.management import Management, expect, expect_refusal
-from harness.server import Cairn
-
-
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The command-line client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
 
 
 def put(admin: Management, bucket: str, *keys: str) -> None:

@@ -5,8 +5,6 @@ import hashlib
 import zlib
 from urllib.parse import quote, urlencode
 
-import pytest
-
 from harness.expect import assert_error
 from harness.management import Management, expect, expect_refusal, with_role
 from harness.s3 import S3, error_code, object_target, xml
@@ -56,13 +54,6 @@ def part(bucket: str, key: str, content: bytes = b"", *fields: str, method: str 
     path = f"/api/v1/buckets/{bucket}/imported-objects/{quote(key)}?{urlencode(query)}"
     head = [f"{method} {path} HTTP/1.1", "host: batch", f"content-length: {len(content)}", *fields]
     return "\r\n".join([*head, "", ""]).encode() + content
-
-
-@pytest.fixture
-def versioned(admin: Management, bucket: str) -> str:
-    """A bucket with versioning."""
-    expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
-    return bucket
 
 
 def listed(s3: S3, bucket: str) -> list[tuple[str, str, str]]:

@@ -11,12 +11,6 @@ from harness.s3 import S3, object_target
 from harness.server import Cairn
 
 
-@pytest.fixture
-def cli(store: Cairn) -> Cli:
-    """The command-line client with the system token."""
-    return Cli(store.management, store.secrets.system_token)
-
-
 def move(admin: Management, bucket: str, key: str, to_bucket: str, to_key: str, **members):
     """Sends a request to move an object."""
     body = {"destination_bucket": to_bucket, "destination_key": to_key} | members
@@ -144,6 +138,7 @@ def test_what_is_written_meanwhile_survives(admin: Management, s3: S3, bucket: s
     def mover() -> None:
         while not over.is_set():
             answer = move(admin, bucket, "k", bucket, "moved")
+            # Between a move and the next write there is nothing to move.
             assert answer.status_code in (201, 404), answer.text
 
     def number_of(key: str) -> int:

@@ -2,20 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from harness.cli import Cli
 from harness.management import Management, expect, expect_refusal
 from harness.s3 import S3, object_target
 from harness.server import Cairn
 from harness.wait import until
-
-
-@pytest.fixture
-def versioned(admin: Management, bucket: str) -> str:
-    """A bucket with versioning."""
-    expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
-    return bucket
 
 
 def moment(admin: Management, bucket: str) -> str:

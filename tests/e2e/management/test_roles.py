@@ -182,6 +182,8 @@ def callers(make_module_store: Callable[..., Cairn]) -> dict[str, Management]:
     return made
 
 
+# What callers with an allowed role get where the path names nothing: the requests have no body, and a second backup cannot begin.
+DONE_OR_INCOMPLETE = ((200, ""), (202, ""), (400, "INVALID_REQUEST"), (429, "TOO_MANY_REQUESTS"))
 ROLES = {"system token": SYSTEM, "root": SYSTEM, SYSTEM: SYSTEM, STORAGE: STORAGE, AUDITOR: AUDITOR}
 
 
@@ -208,10 +210,14 @@ def test_route_is_forbidden_exactly_for_other_roles(callers: dict[str, Managemen
     """Only callers without an allowed role get FORBIDDEN, whatever else is wrong with the request."""
     method, path, roles = MATRIX[operation]
     response = callers[who].request(method, path)
-    refused = (response.status_code, code_of(response)) == (403, "FORBIDDEN")
-    assert refused == (ROLES[who] not in roles), (response.status_code, response.text[:500])
-    assert response.status_code not in (401, 404, 405) or code_of(response) not in ("UNAUTHENTICATED", "NOT_FOUND", "METHOD_NOT_ALLOWED")
-    assert response.status_code < 500, response.text
+    answer = (response.status_code, code_of(response))
+    if ROLES[who] not in roles:
+        assert answer == (403, "FORBIDDEN"), response.text[:500]
+    elif answer[0] == 404:
+        # What the path names is missing, and not the route.
+        assert answer[1].endswith("_NOT_FOUND"), response.text[:500]
+    else:
+        assert answer in DONE_OR_INCOMPLETE, response.text[:500]
 
 
 @pytest.mark.parametrize("operation", MATRIX)

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from harness.management import Management, expect, expect_refusal, with_role
 from harness.s3 import object_target, xml
 from harness.server import Cairn
 from harness.shares import share_object
+from harness.wait import until
 
 ARCHIVE = "format-10.tar.xz"
 # The tables of format 10 with the versions of their records. A program of that format refuses or loses anything else.
@@ -222,9 +222,7 @@ def test_format_that_is_too_old_is_refused_with_what_to_do(make_store: Callable[
     before = superblock(store)
     assert "cairn storage upgrade --data-dir" in run(store, "check").stdout
     store.spawn()
-    give_up = time.monotonic() + 30
-    while store.ready_status() is None and time.monotonic() < give_up:
-        time.sleep(0.05)
+    until(lambda: store.ready_status() is not None, store.output)
     reason = expect(store.admin.get("//ready"), 503)["reason"]
     assert "format version 9" in reason and "runs versions 10 to 11" in reason and "cairn storage upgrade --data-dir" in reason
     assert superblock(store) == before

@@ -104,15 +104,11 @@ def test_a_flipped_bit_in_an_inline_object_is_never_served(own_store: Cairn, par
         assert "checksum" in own_store.output() or "corrupt" in own_store.output().lower()
         return
     status, got, _ = read(s3, "bits", key)
-    assert (status, got) != (200, body) or part == "payload" or s3.head("bits", key).get("x-amz-meta-mark") == mark
+    # A record whose key is damaged is not found by the key, but by a list, which checks it.
+    assert status == (404 if part == "key" else 500), (status, got[:100])
     if part == "key":
-        # The bit is in the key itself, or in what is needed to find it.
-        assert status in (404, 500)
-        listed = s3.list_page("bits")
-        assert listed.status == 500 or key not in listed.body.decode(), "a damaged key is listed"
-    else:
-        assert status == 500, (status, got[:100])
-    assert read(s3, "bits", "other")[0] in (200, 500)
+        assert s3.list_page("bits").status == 500, "a damaged key is listed"
+    assert read(s3, "bits", "other") == (200, b"other", True)
 
 
 def test_truncated_volume_is_reported(own_store: Cairn):

@@ -2,7 +2,6 @@
 
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness.s3 import S3, object_target
-from harness.server import LOOPBACK, POLL_SECONDS, Cairn
+from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
 from harness.wait import until
 from harness.wire import Connection, encode_head
@@ -43,18 +42,17 @@ def own_store(make_store: Callable[..., Cairn]) -> Cairn:
 
 def wait_refused(port: int) -> None:
     """Waits until new connections are refused."""
-    give_up = time.monotonic() + AT_ONCE_SECONDS
-    while time.monotonic() < give_up:
+
+    def is_refused() -> bool:
         try:
             with socket.create_connection((LOOPBACK, port), timeout=1) as probe:
                 probe.settimeout(1)
                 probe.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                if not probe.recv(1):
-                    return
+                return not probe.recv(1)
         except OSError:
-            return
-        time.sleep(POLL_SECONDS)
-    raise AssertionError("new connections are still served after SIGTERM")
+            return True
+
+    until(is_refused, "new connections are still served after SIGTERM", AT_ONCE_SECONDS)
 
 
 def test_running_upload_is_completed_during_drain(own_store: Cairn):
@@ -129,14 +127,12 @@ def test_grace_period_ends_stalled_requests(make_store: MakeStore):
 
 def insist(store: Cairn) -> None:
     """Sends SIGTERM repeatedly, because signals in quick succession may be merged."""
-    give_up = time.monotonic() + AT_ONCE_SECONDS
-    while store.running():
-        assert time.monotonic() < give_up, "a second SIGTERM did not end the process"
+
+    def is_ended() -> bool:
         store.terminate()
-        try:
-            store.process.wait(0.5)
-        except subprocess.TimeoutExpired:
-            continue
+        return not store.running()
+
+    until(is_ended, "a second SIGTERM did not end the process", AT_ONCE_SECONDS)
 
 
 def test_second_sigterm_exits_immediately(own_store: Cairn):

@@ -25,12 +25,6 @@ SCRAPE_TOKEN = "scrape-token-0123456789"
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Creates an authority that the clients of this module trust."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def tls_store(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
     """Starts a server with TLS on both listeners."""
     return make_module_store(**authority.issue("shared").environment()).start()

@@ -14,7 +14,7 @@ from harness.forms import Form
 from harness.management import expect
 from harness.memory import MIB, watched
 from harness.metrics import SCRAPE_TOKEN, scrape
-from harness.s3 import S3, md5_etag
+from harness.s3 import md5_etag
 from harness.server import Cairn
 from harness.certificates import Authority
 from harness.wire import encode_head
@@ -28,12 +28,6 @@ def extended_store(make_module_store: Callable[..., Cairn]) -> Cairn:
     """A server with metrics, whose audit trail has reads and writes of objects."""
     settings = {"SERVICE_AUDIT_DATA_EVENTS": "all", "SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN}
     return make_module_store(SERVICE_S3_COMPATIBILITY="extended", **settings).start()
-
-
-@pytest.fixture
-def form(extended: S3, extended_bucket: str) -> Callable[..., Form]:
-    """Makes a form for the test's bucket."""
-    return lambda key="k", content=b"content", **fields: Form(extended, extended_bucket, key, content, **fields)
 
 
 def for_any_key(form: Form) -> Form:

@@ -6,7 +6,7 @@ import html
 import random
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -35,15 +35,6 @@ RULES = (
     b"<CORSConfiguration><CORSRule><AllowedOrigin>https://page.test</AllowedOrigin><AllowedMethod>POST</AllowedMethod>"
     b"<ExposeHeader>ETag</ExposeHeader></CORSRule></CORSConfiguration>"
 )
-
-
-@pytest.fixture
-def form(extended: S3, extended_bucket: str) -> Callable[..., Form]:
-    """Makes a form for the test's bucket."""
-    def made(key: str = "k", content: bytes = b"content", **fields: str) -> Form:
-        return Form(extended, extended_bucket, key, content, **fields)
-
-    return made
 
 
 def refused(response: Response, form: Form, status: int, code: str) -> str:

@@ -111,14 +111,14 @@ def test_bare_line_feeds_are_refused(s3: S3, bucket: str, line_ends):
 @pytest.mark.parametrize(
     ("line", "statuses"),
     [
-        (b"GET / HTTP/1.1 extra", {400}), (b"GET  / HTTP/1.1", {400}), (b"GET / HTTP/2.0", {400, 505}),
-        (b"GET / HTTP/1.9", {400, 505}), (b"GET /", {400}), (b"GET / http/1.1", {400, 505}), (b"G\x01T / HTTP/1.1", {400}),
-        (b"GET /a b HTTP/1.1", {400}), (b"GET http://x/ HTTP/1.1", {400}), (b"GET * HTTP/1.1", {400}),
-        (b"CONNECT a:80 HTTP/1.1", {400, 405, 501}), (b"GET /a\x7f HTTP/1.1", {400}), (b"GET nopath HTTP/1.1", {400}),
-        ("GET /é HTTP/1.1".encode(), {400}), (b"GET /#f HTTP/1.1", {400}), (b"\x16\x03\x01\x02\x00\x01", {400}),
+        (b"GET / HTTP/1.1 extra", choice(400)), (b"GET  / HTTP/1.1", choice(400)), (b"GET / HTTP/2.0", choice(505, 400)),
+        (b"GET / HTTP/1.9", choice(505, 400)), (b"GET /", choice(400)), (b"GET / http/1.1", choice(400, 505)), (b"G\x01T / HTTP/1.1", choice(400)),
+        (b"GET /a b HTTP/1.1", choice(400)), (b"GET http://x/ HTTP/1.1", choice(400)), (b"GET * HTTP/1.1", choice(400)),
+        (b"CONNECT a:80 HTTP/1.1", choice(400, 405, 501)), (b"GET /a\x7f HTTP/1.1", choice(400)), (b"GET nopath HTTP/1.1", choice(400)),
+        ("GET /é HTTP/1.1".encode(), choice(400)), (b"GET /#f HTTP/1.1", choice(400)), (b"\x16\x03\x01\x02\x00\x01", choice(400)),
     ],
 )
-def test_malformed_request_lines_are_refused(s3: S3, line: bytes, statuses: set[int]):
+def test_malformed_request_lines_are_refused(s3: S3, line: bytes, statuses: tuple[int, ...]):
     """They get an error response and a close, even a TLS ClientHello."""
     status, rest = smuggle(s3, line + b"\r\nHost: " + s3.authority.encode() + b"\r\n\r\n")
     assert status in statuses

@@ -5,7 +5,6 @@ The server of this module has days of two seconds and applies rules every second
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
@@ -16,7 +15,6 @@ from harness.boto import headers, make_client, refused
 from harness.events import walk
 from harness.management import Management, expect, expect_refusal, lifecycle_runs_later
 from harness.moments import with_an_end
-from harness.s3 import S3
 from harness.server import Cairn
 from harness.wait import until
 
@@ -26,28 +24,10 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def fast(make_module_store: Callable[..., Cairn]) -> Cairn:
+def store(make_module_store: Callable[..., Cairn]) -> Cairn:
     """Starts a server whose days are short."""
     settings = {"SERVICE_LIFECYCLE_DAY_SECONDS": str(DAY_SECONDS), "SERVICE_LIFECYCLE_INTERVAL_SECONDS": "1"}
     return make_module_store(**settings).start()
-
-
-@pytest.fixture
-def admin(fast: Cairn) -> Management:
-    """Returns a management client with the system token."""
-    return fast.admin
-
-
-@pytest.fixture
-def client(fast: Cairn) -> BaseClient:
-    """Returns a boto3 client."""
-    return make_client(fast.s3)
-
-
-@pytest.fixture
-def bucket_client(fast: Cairn) -> S3:
-    """Buckets are made on the server with short days."""
-    return fast.s3
 
 
 def add(admin: Management, bucket: str, prefix: str = "", **members) -> dict:
@@ -67,10 +47,10 @@ def versions(admin: Management, bucket: str) -> list[tuple[str, bool]]:
     return [(version["key"], version["is_delete_marker"]) for version in found]
 
 
-def versioned(client: BaseClient, bucket: str, *states: str) -> None:
+def versioned(boto: BaseClient, bucket: str, *states: str) -> None:
     """Sets the versioning states one after the other."""
     for state in states:
-        client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": state})
+        boto.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": state})
 
 
 def clean(admin: Management) -> None:
@@ -82,10 +62,10 @@ def clean(admin: Management) -> None:
 # What rules do
 
 
-def test_unversioned_bucket_loses_old_objects_of_the_prefix_only(admin: Management, client: BaseClient, bucket: str):
+def test_unversioned_bucket_loses_old_objects_of_the_prefix_only(admin: Management, boto: BaseClient, bucket: str):
     """The object goes, its event names the rule, and the status counts it."""
-    client.put_object(Bucket=bucket, Key="logs/a", Body=b"12345")
-    client.put_object(Bucket=bucket, Key="data/a", Body=b"1")
+    boto.put_object(Bucket=bucket, Key="logs/a", Body=b"12345")
+    boto.put_object(Bucket=bucket, Key="data/a", Body=b"1")
     rule = add(admin, bucket, "logs/", expiration=1)
     assert rule["status"]["expired_objects"] == 0 and rule["enabled"] and rule["noncurrent_version_expiration"] is None
     until(lambda: versions(admin, bucket) == [("data/a", False)], "the object is still there")
@@ -103,10 +83,10 @@ def test_unversioned_bucket_loses_old_objects_of_the_prefix_only(admin: Manageme
     clean(admin)
 
 
-def test_versioned_bucket_gets_a_marker_then_loses_the_version_then_the_marker(admin: Management, client: BaseClient, bucket: str):
+def test_versioned_bucket_gets_a_marker_then_loses_the_version_then_the_marker(admin: Management, boto: BaseClient, bucket: str):
     """With both actions nothing is left in the end; the marker goes with the expiration of the rule."""
-    versioned(client, bucket, "Enabled")
-    client.put_object(Bucket=bucket, Key="k", Body=b"12345")
+    versioned(boto, bucket, "Enabled")
+    boto.put_object(Bucket=bucket, Key="k", Body=b"12345")
     rule = add(admin, bucket, expiration=1, noncurrent_version_expiration=2)
     until(lambda: versions(admin, bucket) == [], "something is left")
     status = until(lambda: (found := rule_of(admin, bucket, rule["id"])["status"])["delete_markers_removed"] and found, "not counted")
@@ -117,12 +97,12 @@ def test_versioned_bucket_gets_a_marker_then_loses_the_version_then_the_marker(a
     clean(admin)
 
 
-def test_suspended_bucket_replaces_the_null_version(admin: Management, client: BaseClient, bucket: str):
+def test_suspended_bucket_replaces_the_null_version(admin: Management, boto: BaseClient, bucket: str):
     """The null marker takes the place of the null version, and hides a version with an id."""
-    versioned(client, bucket, "Enabled")
-    client.put_object(Bucket=bucket, Key="with-id", Body=b"1")
-    versioned(client, bucket, "Suspended")
-    client.put_object(Bucket=bucket, Key="null", Body=b"1")
+    versioned(boto, bucket, "Enabled")
+    boto.put_object(Bucket=bucket, Key="with-id", Body=b"1")
+    versioned(boto, bucket, "Suspended")
+    boto.put_object(Bucket=bucket, Key="null", Body=b"1")
     add(admin, bucket, expiration=1)
     expected = [("null", True), ("with-id", True), ("with-id", False)]
     # The marker of the key without older versions is alone, and so it goes too.
@@ -131,24 +111,24 @@ def test_suspended_bucket_replaces_the_null_version(admin: Management, client: B
     clean(admin)
 
 
-def test_newest_noncurrent_versions_are_kept(admin: Management, client: BaseClient, bucket: str):
+def test_newest_noncurrent_versions_are_kept(admin: Management, boto: BaseClient, bucket: str):
     """Two are kept beside the current object, however old."""
-    versioned(client, bucket, "Enabled")
+    versioned(boto, bucket, "Enabled")
     for body in (b"1", b"2", b"3", b"4", b"5"):
-        client.put_object(Bucket=bucket, Key="k", Body=body)
+        boto.put_object(Bucket=bucket, Key="k", Body=body)
     rule = add(admin, bucket, noncurrent_version_expiration=1, newer_noncurrent_versions=2)
     until(lambda: len(versions(admin, bucket)) == 3, "not removed")
     until(lambda: rule_of(admin, bucket, rule["id"])["status"]["noncurrent_versions_removed"] == 2, "no further run")
     lifecycle_runs_later(admin, 2 * DAY_SECONDS)
     assert len(versions(admin, bucket)) == 3
-    assert client.get_object(Bucket=bucket, Key="k")["Body"].read() == b"5"
+    assert boto.get_object(Bucket=bucket, Key="k")["Body"].read() == b"5"
 
 
-def test_lone_markers_go_only_if_a_rule_says_so(admin: Management, client: BaseClient, bucket: str):
+def test_lone_markers_go_only_if_a_rule_says_so(admin: Management, boto: BaseClient, bucket: str):
     """A rule for non-current versions alone leaves the marker; expired_delete_markers removes it."""
-    versioned(client, bucket, "Enabled")
-    client.put_object(Bucket=bucket, Key="k", Body=b"1")
-    client.delete_object(Bucket=bucket, Key="k")
+    versioned(boto, bucket, "Enabled")
+    boto.put_object(Bucket=bucket, Key="k", Body=b"1")
+    boto.delete_object(Bucket=bucket, Key="k")
     rule = add(admin, bucket, noncurrent_version_expiration=1)
     until(lambda: versions(admin, bucket) == [("k", True)], "the version stays")
     lifecycle_runs_later(admin, 2 * DAY_SECONDS)
@@ -160,30 +140,30 @@ def test_lone_markers_go_only_if_a_rule_says_so(admin: Management, client: BaseC
     until(lambda: versions(admin, bucket) == [], "the marker stays")
 
 
-def test_locked_versions_stay_until_their_lock_ends(admin: Management, client: BaseClient):
+def test_locked_versions_stay_until_their_lock_ends(admin: Management, boto: BaseClient):
     """A marker hides the locked object, its version is skipped and counted, and goes when the retention has ended."""
     bucket = f"lifecycle-{next(_numbers)}"
     expect(admin.post("/buckets", {"name": bucket, "object_lock": True}), 201)
     end = datetime.now(timezone.utc) + timedelta(hours=1)
-    put = client.put_object(Bucket=bucket, Key="k", Body=b"1", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=end)
+    put = boto.put_object(Bucket=bucket, Key="k", Body=b"1", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=end)
     rule = add(admin, bucket, expiration=1, noncurrent_version_expiration=1)
     until(lambda: versions(admin, bucket) == [("k", True), ("k", False)], "no marker")
     until(lambda: rule_of(admin, bucket, rule["id"])["status"]["skipped_locked"] > 0, "not counted")
     assert ("k", False) in versions(admin, bucket)
-    with_an_end(lambda end: client.put_object_retention(
+    with_an_end(lambda end: boto.put_object_retention(
         Bucket=bucket, Key="k", VersionId=put["VersionId"], Retention={"Mode": "GOVERNANCE", "RetainUntilDate": end}, BypassGovernanceRetention=True,
     ))
     until(lambda: versions(admin, bucket) == [], "the version stays")
     assert rule_of(admin, bucket, rule["id"])["status"]["failed"] == 0
 
 
-def test_write_that_comes_before_the_removal_wins(admin: Management, client: BaseClient, bucket: str):
+def test_write_that_comes_before_the_removal_wins(admin: Management, boto: BaseClient, bucket: str):
     """Keys that are written again and again never vanish, although a rule runs all the time."""
     add(admin, bucket, expiration=1)
     stop, failures = threading.Event(), []
 
     def write(key: str) -> None:
-        own = client
+        own = boto
         while not stop.is_set():
             own.put_object(Bucket=bucket, Key=key, Body=b"1")
             try:
@@ -205,11 +185,11 @@ def test_write_that_comes_before_the_removal_wins(admin: Management, client: Bas
     clean(admin)
 
 
-def test_longer_and_deleted_rules_save_what_was_written_under_them(admin: Management, client: BaseClient, bucket: str):
+def test_longer_and_deleted_rules_save_what_was_written_under_them(admin: Management, boto: BaseClient, bucket: str):
     """Rules are evaluated when they act; a disabled rule does nothing."""
     longer, disabled, deleted = (add(admin, bucket, prefix, expiration=4) for prefix in ("longer", "disabled", "deleted"))
     for key in ("longer", "disabled", "deleted"):
-        client.put_object(Bucket=bucket, Key=key, Body=b"1")
+        boto.put_object(Bucket=bucket, Key=key, Body=b"1")
     path = f"/buckets/{bucket}/lifecycle"
     expect(admin.put(f"{path}/{longer['id']}", {"prefix": "longer", "expiration": 30000}), 200)
     expect(admin.put(f"{path}/{disabled['id']}", {"prefix": "disabled", "expiration": 4, "enabled": False}), 200)
@@ -224,18 +204,18 @@ def test_longer_and_deleted_rules_save_what_was_written_under_them(admin: Manage
 def test_rules_and_counts_survive_a_kill(make_store: Callable[..., Cairn]):
     """After a kill the rules still act on what was written before it."""
     store = make_store(SERVICE_LIFECYCLE_DAY_SECONDS="1", SERVICE_LIFECYCLE_INTERVAL_SECONDS="1").start()
-    client = make_client(store.s3)
-    client.create_bucket(Bucket="restart")
+    boto = make_client(store.s3)
+    boto.create_bucket(Bucket="restart")
     rule = add(store.admin, "restart", "first", expiration=1)
-    client.put_object(Bucket="restart", Key="first", Body=b"1")
+    boto.put_object(Bucket="restart", Key="first", Body=b"1")
     until(lambda: rule_of(store.admin, "restart", rule["id"])["status"]["expired_objects"] == 1, "not counted")
     status = until(lambda: (found := expect(store.admin.get("/lifecycle/status"), 200))["last_run_finished_at"] and found, "the run does not end")
     assert status["enabled"] and not status["paused"] and status["reason"] is None
     later = add(store.admin, "restart", "later", expiration=3)
-    client.put_object(Bucket="restart", Key="later", Body=b"1")
+    boto.put_object(Bucket="restart", Key="later", Body=b"1")
     store.kill()
     store.start()
-    client = make_client(store.s3)
+    boto = make_client(store.s3)
     until(lambda: rule_of(store.admin, "restart", later["id"])["status"]["expired_objects"] == 1, "not applied after the kill")
     assert rule_of(store.admin, "restart", rule["id"])["status"]["expired_objects"] == 1
     assert versions(store.admin, "restart") == []
@@ -255,41 +235,41 @@ def test_rules_go_with_their_bucket(admin: Management, bucket: str):
 # What clients see
 
 
-def test_responses_say_when_an_object_expires(admin: Management, client: BaseClient, bucket: str):
+def test_responses_say_when_an_object_expires(admin: Management, boto: BaseClient, bucket: str):
     """GET, HEAD, PUT, copies and completions have the header, lists and versions not; the earliest rule is named."""
-    assert "x-amz-expiration" not in headers(client.put_object(Bucket=bucket, Key="before", Body=b"1"))
+    assert "x-amz-expiration" not in headers(boto.put_object(Bucket=bucket, Key="before", Body=b"1"))
     add(admin, bucket, "a/", expiration=20000)
     rule = add(admin, bucket, "a/b", expiration=10000)
     add(admin, bucket, "a/b", expiration=1, enabled=False)
-    put = client.put_object(Bucket=bucket, Key="a/b", Body=b"12345")
+    put = boto.put_object(Bucket=bucket, Key="a/b", Body=b"12345")
     found = headers(put)["x-amz-expiration"]
     date, named = found.removeprefix('expiry-date="').removesuffix('"').split('", rule-id="')
     assert named == rule["id"]
-    head = client.head_object(Bucket=bucket, Key="a/b")
+    head = boto.head_object(Bucket=bucket, Key="a/b")
     expires = datetime.strptime(date, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=timezone.utc)
     assert expires - head["LastModified"] == timedelta(seconds=10000 * DAY_SECONDS)
     assert headers(head)["x-amz-expiration"] == found
-    assert headers(client.get_object(Bucket=bucket, Key="a/b", Range="bytes=0-1"))["x-amz-expiration"] == found
-    copy = client.copy_object(Bucket=bucket, Key="a/copy", CopySource={"Bucket": bucket, "Key": "a/b"})
+    assert headers(boto.get_object(Bucket=bucket, Key="a/b", Range="bytes=0-1"))["x-amz-expiration"] == found
+    copy = boto.copy_object(Bucket=bucket, Key="a/copy", CopySource={"Bucket": bucket, "Key": "a/b"})
     assert "expiry-date=" in headers(copy)["x-amz-expiration"]
-    upload = client.create_multipart_upload(Bucket=bucket, Key="a/m")["UploadId"]
-    part = client.upload_part(Bucket=bucket, Key="a/m", UploadId=upload, PartNumber=1, Body=b"1")["ETag"]
-    done = client.complete_multipart_upload(
+    upload = boto.create_multipart_upload(Bucket=bucket, Key="a/m")["UploadId"]
+    part = boto.upload_part(Bucket=bucket, Key="a/m", UploadId=upload, PartNumber=1, Body=b"1")["ETag"]
+    done = boto.complete_multipart_upload(
         Bucket=bucket, Key="a/m", UploadId=upload, MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": part}]},
     )
     assert "expiry-date=" in headers(done)["x-amz-expiration"]
-    assert "x-amz-expiration" not in headers(client.put_object(Bucket=bucket, Key="b", Body=b"1"))
+    assert "x-amz-expiration" not in headers(boto.put_object(Bucket=bucket, Key="b", Body=b"1"))
     with refused(404, "NoSuchKey"):
-        client.get_object(Bucket=bucket, Key="a/none")
+        boto.get_object(Bucket=bucket, Key="a/none")
 
 
-def test_preview_says_what_a_rule_would_do_and_changes_nothing(admin: Management, client: BaseClient, bucket: str):
+def test_preview_says_what_a_rule_would_do_and_changes_nothing(admin: Management, boto: BaseClient, bucket: str):
     """Numbers, sample and next due time; the bucket has no rule afterwards."""
-    versioned(client, bucket, "Enabled")
+    versioned(boto, bucket, "Enabled")
     for number in range(120):
-        client.put_object(Bucket=bucket, Key=f"logs/{number}", Body=b"12345")
-    client.put_object(Bucket=bucket, Key="logs/1", Body=b"1")
-    client.put_object(Bucket=bucket, Key="other", Body=b"1")
+        boto.put_object(Bucket=bucket, Key=f"logs/{number}", Body=b"12345")
+    boto.put_object(Bucket=bucket, Key="logs/1", Body=b"1")
+    boto.put_object(Bucket=bucket, Key="other", Body=b"1")
     body = {"prefix": "logs/", "expiration": 1, "noncurrent_version_expiration": 1}
     before = versions(admin, bucket)
     ask = lambda: expect(admin.post(f"/buckets/{bucket}/lifecycle/preview", body), 200)
@@ -309,14 +289,14 @@ def test_preview_says_what_a_rule_would_do_and_changes_nothing(admin: Management
     assert expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200) == {"rules": []}
 
 
-def test_metrics_count_what_rules_did(admin: Management, client: BaseClient, bucket: str):
+def test_metrics_count_what_rules_did(admin: Management, boto: BaseClient, bucket: str):
     """The sums of all rules since the start."""
     def expired() -> float:
         found = expect(admin.get("/system/metrics"), 200)["metrics"]
         return sum(one["value"] for one in found if one["name"] == "service_lifecycle_removed_total" and one["labels"]["kind"] == "expired_object")
 
     before = expired()
-    client.put_object(Bucket=bucket, Key="k", Body=b"1")
+    boto.put_object(Bucket=bucket, Key="k", Body=b"1")
     add(admin, bucket, expiration=1)
     until(lambda: expired() > before, "not counted")
 
@@ -359,14 +339,14 @@ def test_unknown_rules_and_buckets_are_not_found(admin: Management, bucket: str)
         expect_refusal(response, 404, "BUCKET_NOT_FOUND")
 
 
-def test_bucket_has_at_most_a_thousand_rules(admin: Management, client: BaseClient, bucket: str):
+def test_bucket_has_at_most_a_thousand_rules(admin: Management, boto: BaseClient, bucket: str):
     """The next one is refused, and all of them act."""
     for number in range(1000):
         add(admin, bucket, f"p{number}/", expiration=1)
     expect_refusal(admin.post(f"/buckets/{bucket}/lifecycle", {"prefix": "", "expiration": 1}), 409, "LIMIT_REACHED")
     assert len(expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]) == 1000
     for key in ("p0/a", "p999/a", "q/a"):
-        client.put_object(Bucket=bucket, Key=key, Body=b"1")
+        boto.put_object(Bucket=bucket, Key=key, Body=b"1")
     until(lambda: versions(admin, bucket) == [("q/a", False)], "not all rules act")
 
 

@@ -1,6 +1,5 @@
 """Multipart uploads: order and replacement of parts, listing, completion, abort and invalid part lists."""
 
-import hashlib
 import io
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,17 +9,11 @@ from botocore.client import BaseClient
 
 from harness.boto import PART_BYTES, Upload, make_client, random_bytes, refused, upload_in_parts
 from harness.expect import assert_error
-from harness.s3 import S3, md5_etag, object_target
+from harness.s3 import S3, md5_etag, multipart_etag, object_target
 from harness.server import Cairn
 
 FIRST, SECOND, LAST = random_bytes(1, PART_BYTES), random_bytes(2, PART_BYTES), random_bytes(3, 70_001)
 NO_SUCH_UPLOAD = "A0B1C2D3E4F5"
-
-
-def multipart_etag(*bodies: bytes) -> str:
-    """Returns the ETag of a multipart object: the MD5 of the parts' MD5 digests, then the number of parts."""
-    digest = hashlib.md5(b"".join(hashlib.md5(body).digest() for body in bodies)).hexdigest()
-    return f'"{digest}-{len(bodies)}"'
 
 
 def content(client: BaseClient, bucket: str, key: str) -> bytes:

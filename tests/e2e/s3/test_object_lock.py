@@ -21,14 +21,6 @@ def in_future(**distance: float) -> datetime:
     return datetime.now(UTC).replace(microsecond=0) + timedelta(**distance)
 
 
-@pytest.fixture
-def locked(boto: BaseClient, bucket: str) -> str:
-    """Creates an empty bucket with object lock."""
-    name = f"{bucket}-lock"
-    boto.create_bucket(Bucket=name, ObjectLockEnabledForBucket=True)
-    return name
-
-
 def put(boto: BaseClient, bucket: str, mode: str | None = None, until: datetime | None = None, **options: object) -> dict:
     """Writes `k`, with a retention if a mode is given, and returns the arguments that identify its version."""
     if mode:

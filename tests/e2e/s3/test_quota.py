@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from botocore.client import BaseClient
 
-from harness.boto import make_client, refused
+from harness.boto import refused
 from harness.management import Management, bearer, expect, expect_refusal, segment
-from harness.s3 import S3, object_target
+from harness.s3 import object_target
 from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
 from harness.wire import Connection, encode_head
@@ -24,27 +24,9 @@ LIMIT_MAX = (1 << 53) - 1
 
 
 @pytest.fixture(scope="module")
-def quota_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+def store(make_module_store: Callable[..., Cairn]) -> Cairn:
     """Starts a server for this module alone, so that inspections and metrics show nothing else."""
     return make_module_store().start()
-
-
-@pytest.fixture
-def admin(quota_store: Cairn) -> Management:
-    """Returns a management client with the system token."""
-    return quota_store.admin
-
-
-@pytest.fixture
-def client(quota_store: Cairn) -> BaseClient:
-    """Returns a boto3 client of the data plane."""
-    return make_client(quota_store.s3)
-
-
-@pytest.fixture
-def bucket_client(quota_store: Cairn) -> S3:
-    """Buckets are made on the server of this file."""
-    return quota_store.s3
 
 
 def dimension(name: str, limit: int | None) -> dict:
@@ -89,26 +71,26 @@ class Writes:
 
     WAYS = ("s3_put", "s3_complete", "s3_copy", "admin_put", "admin_copy")
 
-    def __init__(self, admin: Management, client: BaseClient, bucket: str, size: int):
-        self.admin, self.client, self.bucket, self.size = admin, client, bucket, size
+    def __init__(self, admin: Management, boto: BaseClient, bucket: str, size: int):
+        self.admin, self.boto, self.bucket, self.size = admin, boto, bucket, size
         self.source = f"{bucket}-source"
         expect(admin.post("/buckets", {"name": self.source}), 201)
-        client.put_object(Bucket=self.source, Key="k", Body=b"x" * size)
-        self.upload_id = client.create_multipart_upload(Bucket=bucket, Key="new")["UploadId"]
+        boto.put_object(Bucket=self.source, Key="k", Body=b"x" * size)
+        self.upload_id = boto.create_multipart_upload(Bucket=bucket, Key="new")["UploadId"]
         part = {"Bucket": bucket, "Key": "new", "UploadId": self.upload_id, "PartNumber": 1}
-        self.parts = {"Parts": [{"PartNumber": 1, "ETag": client.upload_part(**part, Body=b"x" * size)["ETag"]}]}
+        self.parts = {"Parts": [{"PartNumber": 1, "ETag": boto.upload_part(**part, Body=b"x" * size)["ETag"]}]}
 
     def s3_put(self) -> None:
         """PutObject."""
-        self.client.put_object(Bucket=self.bucket, Key="new", Body=b"x" * self.size)
+        self.boto.put_object(Bucket=self.bucket, Key="new", Body=b"x" * self.size)
 
     def s3_complete(self) -> None:
         """CompleteMultipartUpload."""
-        self.client.complete_multipart_upload(Bucket=self.bucket, Key="new", UploadId=self.upload_id, MultipartUpload=self.parts)
+        self.boto.complete_multipart_upload(Bucket=self.bucket, Key="new", UploadId=self.upload_id, MultipartUpload=self.parts)
 
     def s3_copy(self) -> None:
         """CopyObject."""
-        self.client.copy_object(Bucket=self.bucket, Key="new", CopySource={"Bucket": self.source, "Key": "k"})
+        self.boto.copy_object(Bucket=self.bucket, Key="new", CopySource={"Bucket": self.source, "Key": "k"})
 
     def admin_copy(self):
         """Copy of an object on the management plane."""
@@ -119,7 +101,7 @@ class Writes:
         if way.startswith("s3"):
             try:
                 getattr(self, way)()
-            except self.client.exceptions.ClientError as error:
+            except self.boto.exceptions.ClientError as error:
                 assert (error.response["Error"]["Code"], error.response["ResponseMetadata"]["HTTPStatusCode"]) == ("QuotaExceeded", 403)
                 return True
             return False
@@ -132,10 +114,10 @@ class Writes:
 
 @pytest.mark.parametrize("way", Writes.WAYS)
 @pytest.mark.parametrize("size", [1, 5000, 3 * MIB])
-def test_write_over_the_quota_changes_nothing(admin: Management, client: BaseClient, bucket: str, way: str, size: int):
+def test_write_over_the_quota_changes_nothing(admin: Management, boto: BaseClient, bucket: str, way: str, size: int):
     """One byte or one object too many is refused and nothing changes. A write that fits exactly is accepted."""
     expect(upload(admin, bucket, "there", 10), 201)
-    writes = Writes(admin, client, bucket, size)
+    writes = Writes(admin, boto, bucket, size)
     before = footprint(admin, bucket)
     for size_max, count_max in ((size + 9, None), (None, 1), (size + 9, 1)):
         limit(admin, bucket, size_max, count_max)
@@ -148,12 +130,12 @@ def test_write_over_the_quota_changes_nothing(admin: Management, client: BaseCli
 
 @pytest.mark.parametrize("plane", ["data", "management"])
 @pytest.mark.parametrize("versioned", [False, True])
-def test_upload_that_cannot_fit_is_refused_before_its_body(quota_store: Cairn, bucket: str, plane: str, versioned: bool):
+def test_upload_that_cannot_fit_is_refused_before_its_body(store: Cairn, bucket: str, plane: str, versioned: bool):
     """A client that waits for `100 Continue` gets the refusal instead, and one that does not wait need not send its body.
 
     Regression: the whole body was written to the disk before the commit refused it.
     """
-    admin = quota_store.admin
+    admin = store.admin
     if versioned:
         expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
     expect(upload(admin, bucket, "there", 100), 201)
@@ -165,11 +147,11 @@ def test_upload_that_cannot_fit_is_refused_before_its_body(quota_store: Cairn, b
         target = object_target(bucket, key) if plane == "data" else f"/api/v1/buckets/{bucket}/object/{key}"
         expectation = [("Expect", "100-continue")] if expects else []
         if plane == "data":
-            head = quota_store.s3.signed_head("PUT", target, expectation, payload=UNSIGNED_PAYLOAD, content_length=size)
-            connection = quota_store.s3.connect()
+            head = store.s3.signed_head("PUT", target, expectation, payload=UNSIGNED_PAYLOAD, content_length=size)
+            connection = store.s3.connect()
         else:
-            head = [("Host", "h"), *bearer(quota_store.secrets.system_token).items(), ("Content-Length", str(size)), *expectation]
-            connection = Connection(LOOPBACK, quota_store.api_port)
+            head = [("Host", "h"), *bearer(store.secrets.system_token).items(), ("Content-Length", str(size)), *expectation]
+            connection = Connection(LOOPBACK, store.api_port)
         connection.send(encode_head("PUT", target, head))
         return connection, connection.read_head().status
 
@@ -189,10 +171,10 @@ def test_upload_that_cannot_fit_is_refused_before_its_body(quota_store: Cairn, b
 
 
 @pytest.mark.parametrize("way", Writes.WAYS)
-def test_overwrite_counts_only_the_difference_in_size(admin: Management, client: BaseClient, bucket: str, way: str):
+def test_overwrite_counts_only_the_difference_in_size(admin: Management, boto: BaseClient, bucket: str, way: str):
     """With both limits reached, an object can be replaced by one of the same size but not by a larger one."""
     expect(upload(admin, bucket, "new", 90), 201)
-    writes = Writes(admin, client, bucket, 100)
+    writes = Writes(admin, boto, bucket, 100)
     limit(admin, bucket, 99, 1)
     assert writes.is_refused(way) and usage(admin, bucket) == (90, 1)
     limit(admin, bucket, 100, 1)
@@ -203,19 +185,19 @@ def test_overwrite_counts_only_the_difference_in_size(admin: Management, client:
     assert usage(admin, bucket) == (1, 1)
 
 
-def test_noncurrent_versions_and_markers_do_not_count(admin: Management, client: BaseClient, bucket: str):
+def test_noncurrent_versions_and_markers_do_not_count(admin: Management, boto: BaseClient, bucket: str):
     """Only current objects count. Removing a delete marker restores its object, so the quota may refuse it."""
     expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
     limit(admin, bucket, 100, 1)
     for _ in range(5):
         expect(upload(admin, bucket, "k", 100), 201)
     assert usage(admin, bucket) == (100, 1)
-    marker = client.delete_object(Bucket=bucket, Key="k")["VersionId"]
+    marker = boto.delete_object(Bucket=bucket, Key="k")["VersionId"]
     assert usage(admin, bucket) == (0, 0)
     expect(upload(admin, bucket, "other", 100), 201)
     before = footprint(admin, bucket)
     with refused(403, "QuotaExceeded"):
-        client.delete_object(Bucket=bucket, Key="k", VersionId=marker)
+        boto.delete_object(Bucket=bucket, Key="k", VersionId=marker)
     expect_refusal(admin.delete(f"/buckets/{bucket}/object-versions/k", params={"version_id": marker}), 409, "QUOTA_EXCEEDED")
     assert footprint(admin, bucket) == before
     limit(admin, bucket, 200, 2)
@@ -223,10 +205,10 @@ def test_noncurrent_versions_and_markers_do_not_count(admin: Management, client:
     assert usage(admin, bucket) == (200, 2)
 
 
-def test_parts_do_not_count_before_completion(admin: Management, client: BaseClient, bucket: str):
+def test_parts_do_not_count_before_completion(admin: Management, boto: BaseClient, bucket: str):
     """Parts may exceed the limit. Completion is refused until there is room."""
     limit(admin, bucket, 99, None)
-    writes = Writes(admin, client, bucket, 100)
+    writes = Writes(admin, boto, bucket, 100)
     assert writes.is_refused("s3_complete") and writes.is_refused("s3_complete")
     limit(admin, bucket, 100, None)
     assert not writes.is_refused("s3_complete")
@@ -294,9 +276,9 @@ def test_largest_and_smallest_quotas_are_enforced(admin: Management, bucket: str
     expect_refusal(admin.put("/buckets/no-such-bucket/quota", {"quota": {"bytes": GOOD, "objects": GOOD}}), 404, "BUCKET_NOT_FOUND")
 
 
-def test_usage_never_exceeds_a_quota_that_changes_under_load(admin: Management, quota_store: Cairn, bucket: str):
+def test_usage_never_exceeds_a_quota_that_changes_under_load(admin: Management, store: Cairn, bucket: str):
     """Clients of both planes write at the limit while it moves up and down. No record shows usage above its quota."""
-    s3, over, done = quota_store.s3, [], threading.Event()
+    s3, over, done = store.s3, [], threading.Event()
     limit(admin, bucket, 4000, 8)
 
     def write(worker: int) -> tuple[int, int]:
@@ -339,11 +321,11 @@ def test_usage_never_exceeds_a_quota_that_changes_under_load(admin: Management, 
     assert footprint(admin, bucket)["usage"] == usage(admin, bucket)
 
 
-def test_concurrent_writers_fill_a_quota_exactly(admin: Management, quota_store: Cairn, bucket: str):
+def test_concurrent_writers_fill_a_quota_exactly(admin: Management, store: Cairn, bucket: str):
     """Ten of forty concurrent 100-byte objects fit into a quota of 1000 bytes."""
     limit(admin, bucket, 1000, None)
     with ThreadPoolExecutor(16) as pool:
-        puts = [pool.submit(quota_store.s3.request, "PUT", object_target(bucket, f"k{number}"), body=b"x" * 100) for number in range(40)]
+        puts = [pool.submit(store.s3.request, "PUT", object_target(bucket, f"k{number}"), body=b"x" * 100) for number in range(40)]
         statuses = [put.result().status for put in puts]
     assert sorted(statuses) == [200] * 10 + [403] * 30
     assert usage(admin, bucket) == (1000, 10)

@@ -1,8 +1,6 @@
 """Embeds in a real Chromium: which pages show them, with which attributes and policies, and that nothing of them is ever run."""
 
 import itertools
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 
 from harness.browser import Browser, chromium
 from harness.management import expect, segment
+from harness.png import png
 from harness.server import Cairn
 from harness.web_pages import WebSite, web_pages
 from harness.webm import vp8_frame, webm
@@ -35,18 +34,7 @@ SEEK = """async (second) => {
     return {duration: video.duration, at: video.currentTime, milliseconds: performance.now() - begun, width: video.videoWidth};
 }"""
 
-
-def png(red: int) -> bytes:
-    """A picture of 8 x 8 pixels in one colour."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    rows = b"".join(b"\0" + bytes([red, 0, 0]) * 8 for _ in range(8))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
-PICTURE = png(200)
+PICTURE = png(8, 8 * [8 * bytes([200, 0, 0])])
 
 
 @pytest.fixture(scope="module")
