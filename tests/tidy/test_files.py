@@ -6,6 +6,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LINES_MAX = 600
+# The structs that everything of the engine passes through: further state belongs into a part of them.
+CENTRAL_STRUCTS = {"Store": "engine/src/store/mod.rs", "Slice": "engine/src/slice/mod.rs", "Batch": "engine/src/commit/batch/mod.rs"}
+CENTRAL_FIELDS_MAX = 12
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -34,6 +37,14 @@ def test_no_file_is_too_long():
     """A file of more than 600 lines has more than one subject."""
     long = {str(path): lines for path in tracked("*.rs", "*.py") if (lines := path.read_text().count("\n")) > LINES_MAX}
     assert long == {}
+
+
+def test_central_structs_have_few_fields():
+    """Related fields are a struct of their own."""
+    for name, path in CENTRAL_STRUCTS.items():
+        body = re.search(rf"struct {name}\b[^{{]*{{\n(.*?)^}}", (REPOSITORY / path).read_text(), re.DOTALL | re.MULTILINE)[1]
+        fields = re.findall(r"^    (?:pub(?:\(.*?\))? )?(\w+):", body, re.MULTILINE)
+        assert 0 < len(fields) <= CENTRAL_FIELDS_MAX, f"{name} has {len(fields)} fields: {fields}"
 
 
 def test_no_to_do_marks_or_ignored_tests():
