@@ -27,15 +27,9 @@ def extended_store(make_module_store: Callable[..., Cairn]) -> Cairn:
 
 
 @pytest.fixture
-def admin(extended_store: Cairn) -> Management:
-    """Returns a management client with the system token."""
-    return extended_store.admin
-
-
-@pytest.fixture
-def boto(extended_store: Cairn) -> BaseClient:
-    """Returns a boto3 client."""
-    return make_client(extended_store.s3)
+def store(extended_store: Cairn) -> Cairn:
+    """Clients are of the extended server."""
+    return extended_store
 
 
 def put_rules(boto: BaseClient, bucket: str, *rules: dict, **options: str) -> dict:

@@ -69,7 +69,8 @@ def test_rule_aborts_uploads_of_its_prefix(admin: Management, boto: BaseClient, 
     before = aborted(admin)
     rule = add(admin, bucket, "logs/", abort_incomplete_multipart_upload=1)
     assert (rule["abort_incomplete_multipart_upload"], rule["expiration"]) == (1, None)
-    parts = [{"PartNumber": found["PartNumber"], "ETag": found["ETag"]} for found in boto.list_parts(Bucket=bucket, Key="logs/done", UploadId=done)["Parts"]]
+    listed = boto.list_parts(Bucket=bucket, Key="logs/done", UploadId=done)["Parts"]
+    parts = [{"PartNumber": found["PartNumber"], "ETag": found["ETag"]} for found in listed]
     boto.complete_multipart_upload(Bucket=bucket, Key="logs/done", UploadId=done, MultipartUpload={"Parts": parts})
     begin(boto, bucket, "logs/after")
     until(lambda: uploads(boto, bucket) == ["data/before"], "uploads that are due are not aborted")
