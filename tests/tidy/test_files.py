@@ -83,6 +83,26 @@ def test_headlines_are_short():
     assert long == {}
 
 
+# The doc comment of an item, up to the line that declares it.
+ITEM = re.compile(
+    r"^[ \t]*/// (.*)\n(?:[ \t]*(?:///|#\[).*\n)*[ \t]*(?:pub(?:\(.*?\))? )?(?:(?:const|unsafe|async|extern \"C\") )*(?:struct|enum|trait|type|fn|const|static) ",
+    re.MULTILINE,
+)
+QUESTION = re.compile(r"(?:What|Whether|Which|Who|Where|When|Why|How)\b")
+
+
+def questions(text: str) -> list[str]:
+    """Returns the headlines of a Rust file and its items that begin as a question does."""
+    return [line for line in (text.partition("\n")[0].removeprefix("//! "), *ITEM.findall(text)) if QUESTION.match(line)]
+
+
+def test_headlines_name_a_concept():
+    """A headline that begins as a question does hides whether the item is a state, an error, a time or a function."""
+    assert {str(path): found for path in tracked("*.rs") if (found := questions(path.read_text()))} == {}
+    assert questions("//! What is here.\n\n/// Whether it is.\n///\n/// More.\n#[must_use]\npub const fn is(self) -> bool {\n") == ["What is here.", "Whether it is."]
+    assert questions("//! Times.\n\n/// Returns when it ends.\npub fn end() {\n    /// Whether it runs.\n    let x;\n") == []
+
+
 # A verb in third person without its subject: "Also ...", "Does not ...", "Creates it ...", "Builds and removes it ...".
 STUMP = re.compile(r"(?:Also|Does|Is|Has|[A-Z][a-z]+s(?: and [a-z]+s)? (?:an?|the|its?|them|how|what))\b")
 
