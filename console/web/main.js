@@ -346,7 +346,8 @@ drawWith(drawView);
 // Views come back to where they were by themselves, when they are drawn.
 history.scrollRestoration = "manual";
 addEventListener("hashchange", async ({ oldURL }) => {
-  if (!session || !(await arrive(oldURL))) return;
+  // Also before anybody is signed in: each entry of the history has a number.
+  if (!(await arrive(oldURL)) || !session) return;
   scrollTo(0, 0);
   problems().replaceChildren();
   drawView();

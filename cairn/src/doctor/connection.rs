@@ -140,6 +140,8 @@ pub(crate) struct Connection {
     pub(crate) clock_ahead: Cell<i64>,
     /// Set when the user wants the program to end.
     stop: Arc<AtomicBool>,
+    /// Requests are sent after a stop, too.
+    is_cleaning_up: Cell<bool>,
 }
 
 impl Connection {
@@ -151,7 +153,16 @@ impl Connection {
         authority: Option<PathBuf>,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        Self { agent, endpoint, region, credentials, authority, clock_ahead: Cell::new(0), stop }
+        Self {
+            agent,
+            endpoint,
+            region,
+            credentials,
+            authority,
+            clock_ahead: Cell::new(0),
+            stop,
+            is_cleaning_up: Cell::new(false),
+        }
     }
 
     /// Returns whether the user wants the program to end.
@@ -159,9 +170,9 @@ impl Connection {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Allows requests after a stop, for the removal of what was made.
-    pub(crate) fn resume(&self) {
-        self.stop.store(false, Ordering::Relaxed);
+    /// Sends requests after a stop, too, from now on: for the removal of what was made.
+    pub(crate) fn clean_up(&self) {
+        self.is_cleaning_up.set(true);
     }
 
     fn stamp(&self) -> Stamp {
@@ -263,7 +274,7 @@ impl Connection {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Answer, NoAnswer> {
-        if self.is_stopped() {
+        if self.is_stopped() && !self.is_cleaning_up.get() {
             return Err(NoAnswer { why: "the program was told to stop".to_owned(), fix: None });
         }
         let mut builder = http::Request::builder()

@@ -15,8 +15,9 @@ impl Trip<'_> {
         if self.keys.is_empty() && !self.owns_bucket {
             return;
         }
-        // A stop ends the round trip, but leaves nothing behind.
-        self.connection.resume();
+        // A stop ends the round trip, and leaves nothing behind, also when it comes during the removal. A second one ends the
+        // program at once.
+        self.connection.clean_up();
         let mut left = Vec::new();
         self.abort_uploads();
         for (key, version) in self.versions() {

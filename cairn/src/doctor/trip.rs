@@ -117,9 +117,12 @@ impl<'c> Trip<'c> {
         self.checks.push(checked);
     }
 
-    /// Runs a step that need not work: a failure is a note with `fix`.
+    /// Runs a step that need not work: a failure is a note with `fix`, unless the program was told to stop.
     fn optional(&mut self, name: &'static str, fix: &str, step: impl FnOnce(&mut Self) -> Step) {
         self.step(name, step);
+        if self.is_ended && self.connection.is_stopped() {
+            return;
+        }
         if let Some(checked) = self.checks.last_mut().filter(|checked| checked.verdict == Verdict::Failed) {
             checked.verdict = Verdict::Note;
             checked.fix = Some(fix.to_owned());

@@ -172,3 +172,22 @@ def test_failure_that_is_over_is_not_shown_any_longer(page: Page):
     page.run("async () => { document.activeElement.click(); }")
     page.see("Nobody has held the store")
     page.refusals_are_expected()
+
+
+def test_view_that_is_chosen_while_the_console_starts_is_a_step_of_the_history(page: Page, console_store: Cairn, versioned: str):
+    """The URL changes before it is known who is signed in. Back leads to the view before."""
+    page.go("buckets")
+    source = """const plain = window.fetch; window.fetch = async (...values) => {
+        if (String(values[0]).includes("/session")) await new Promise((resolve) => { window.start = resolve; });
+        return plain(...values);
+    };"""
+    script = page.cdp("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
+    page.load("#/buckets")
+    page.cdp("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    page.wait("async () => Boolean(window.start)", what="a start that waits")
+    page.run("async (bucket) => { location.hash = `#/bucket/${bucket}`; await new Promise((done) => addEventListener('hashchange', done)); start(); }", versioned)
+    page.settled()
+    page.see(versioned)
+    page.run("async () => history.back()")
+    page.settled()
+    assert page.run("async () => [location.hash, history.state.entry]") == ["#/buckets", 0]
