@@ -347,7 +347,7 @@ drawWith(drawView);
 history.scrollRestoration = "manual";
 addEventListener("hashchange", async ({ oldURL }) => {
   // Also before anybody is signed in: each entry of the history has a number.
-  if (!(await arrive(oldURL)) || !session) return;
+  if (!((await arrive(oldURL)) && session)) return;
   scrollTo(0, 0);
   problems().replaceChildren();
   drawView();

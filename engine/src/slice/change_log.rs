@@ -19,6 +19,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// What follows a change log, one at a time.
+pub(crate) const FOLLOWERS: &str = "an inspection, repair or upgrade";
+
 /// The kind of a change: a record was added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
@@ -126,10 +129,10 @@ impl ChangeLog {
     /// the flag, has ended when this returns.
     ///
     /// # Errors
-    /// [`EngineError::Overloaded`] if there is a follower already, and errors of the metadata environment.
+    /// [`EngineError::AlreadyRunning`] if there is a follower already, and errors of the metadata environment.
     pub(crate) fn follow<'l>(&'l self, environment: &Environment) -> Result<Following<'l>, EngineError> {
         if self.followed.swap(true, Ordering::SeqCst) {
-            return Err(EngineError::Overloaded);
+            return Err(EngineError::AlreadyRunning(FOLLOWERS));
         }
         let following = Following { log: self };
         // Waits for a transaction in progress: the writer lock is free only between transactions.
@@ -221,7 +224,7 @@ mod tests {
         let (environment, log) = (environment(&folder), ChangeLog::default());
         log.append(1, vec![change(1)]);
         let following = log.follow(&environment).expect("there is no follower");
-        assert!(matches!(log.follow(&environment), Err(EngineError::Overloaded)));
+        assert!(matches!(log.follow(&environment), Err(EngineError::AlreadyRunning(_))));
         log.append(2, vec![change(2), change(3)]);
         log.append(3, vec![change(4)]);
         log.withdraw(3);

@@ -3,6 +3,7 @@
 //! It is cancelled when its caller stops waiting or the store closes.
 
 use crate::error::EngineError;
+use crate::slice::change_log::FOLLOWERS;
 use crate::store::Store;
 use crate::store::background::{Cancel, lower_priority};
 use futures_channel::oneshot;
@@ -48,7 +49,7 @@ pub(crate) fn begin<T: Send + 'static>(
         return Err(EngineError::ShuttingDown);
     }
     if state.is_running {
-        return Err(EngineError::AlreadyRunning("an inspection, repair or upgrade"));
+        return Err(EngineError::AlreadyRunning(FOLLOWERS));
     }
     let (send, answer) = oneshot::channel();
     let (own_store, cancel) = (Arc::clone(store), Cancel::default());
