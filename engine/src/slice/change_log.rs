@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What follows a change log, one at a time.
+/// The followers of a change log, as errors name them. There is one at a time.
 pub(crate) const FOLLOWERS: &str = "an inspection, repair or upgrade";
 
 /// The kind of a change: a record was added or removed.
