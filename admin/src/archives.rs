@@ -22,9 +22,9 @@ impl Archives {
         let more = |count: usize| (count < ARCHIVES_MAX).then_some(count + 1);
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(ArchivePermit(Arc::clone(&self.0))),
-            Err(_) => {
-                Err(AdminError::TooManyRequests("the maximum number of archives is already being written"))
-            }
+            Err(_) => Err(AdminError::TooManyRequests(
+                "the maximum number of archives is already being written".into(),
+            )),
         }
     }
 }

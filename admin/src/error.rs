@@ -189,9 +189,7 @@ error_table! {
     /// No space is left on the device.
     StorageFull => S::INSUFFICIENT_STORAGE, "STORAGE_FULL", "no space is left on the device";
     /// The maximum number of such requests is already running: which.
-    TooManyRequests(message: &'static str) => S::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", *message;
-    /// One of its kind is running, and no other may begin: which.
-    AlreadyRunning(message: String) => S::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message;
+    TooManyRequests(message: Cow<'static, str>) => S::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", &**message;
     /// The client has closed the connection. No one reads the response; the code appears in the request log.
     ClientDisconnected => S::SERVICE_UNAVAILABLE, "CLIENT_GONE", "the client has closed the connection";
     /// The service cannot handle the request now: the reason.
@@ -273,7 +271,7 @@ impl From<EngineError> for AdminError {
             EngineError::Overloaded => {
                 Self::NotReady("too many changes or copies are waiting; try again later")
             }
-            EngineError::AlreadyRunning(_) => Self::AlreadyRunning(error.to_string()),
+            EngineError::AlreadyRunning(_) => Self::TooManyRequests(error.to_string().into()),
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
             error => Self::internal(&error),
         }

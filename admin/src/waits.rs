@@ -35,12 +35,12 @@ impl Waits {
     pub(crate) fn begin(&self, caller: String) -> Result<Waiting, AdminError> {
         let mut counts = self.0.borrow_mut();
         if counts.total >= EVENT_WAITS_MAX {
-            return Err(AdminError::TooManyRequests("too many requests are waiting for events"));
+            return Err(AdminError::TooManyRequests("too many requests are waiting for events".into()));
         }
         let of_caller = counts.of_callers.get(&caller).copied().unwrap_or(0);
         if of_caller >= EVENT_WAITS_OF_CALLER_MAX {
             return Err(AdminError::TooManyRequests(
-                "too many requests of this caller are waiting for events",
+                "too many requests of this caller are waiting for events".into(),
             ));
         }
         counts.of_callers.insert(caller.clone(), of_caller + 1);

@@ -17,7 +17,7 @@ pub(crate) fn check_root_attempts(throttle: &CredentialThrottle, client: IpAddr)
     match throttle.root_attempts(client, Instant::now()) {
         RootAttempts::Checked => Ok(()),
         RootAttempts::Refused => Err(AdminError::TooManyRequests(
-            "too many wrong credentials came from this address; try again later",
+            "too many wrong credentials came from this address; try again later".into(),
         )),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) async fn delay_failure(
 ) -> Result<(), AdminError> {
     let Some(delayed) = throttle.record_failure(client, failed, Instant::now()) else {
         return Err(AdminError::TooManyRequests(
-            "too many wrong credentials are being answered; try again later",
+            "too many wrong credentials are being answered; try again later".into(),
         ));
     };
     let _: Option<()> = timeout(delayed.delay(), pending()).await;

@@ -54,7 +54,9 @@ pub(crate) async fn dismiss(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
     let dismissal = Dismissal { subject: subject.clone(), until, by };
     let answer = body(dismissal.clone());
     history_of(&call)?.dismiss(dismissal, now).map_err(|_| {
-        AdminError::TooManyRequests("as many things are dismissed as can be; they come back within a day")
+        AdminError::TooManyRequests(
+            "as many things are dismissed as can be; they come back within a day".into(),
+        )
     })?;
     let detail =
         if seconds == 0 { "shown again".to_owned() } else { format!("not shown until {}", answer.until) };

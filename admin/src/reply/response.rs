@@ -43,9 +43,7 @@ fn error_reply(error: &AdminError, id: &str) -> Reply {
             header("www-authenticate", "Bearer realm=\"management\"");
             header("www-authenticate", "Basic realm=\"management\", charset=\"UTF-8\"");
         }
-        AdminError::TooManyRequests(_) | AdminError::AlreadyRunning(_) => {
-            header("retry-after", RETRY_AFTER_SECONDS)
-        }
+        AdminError::TooManyRequests(_) => header("retry-after", RETRY_AFTER_SECONDS),
         AdminError::RangeNotSatisfiable(size) => header("content-range", &unsatisfied_content_range(*size)),
         AdminError::MethodNotAllowed(allow) => header("allow", allow),
         _ => {}

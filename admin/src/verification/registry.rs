@@ -46,7 +46,7 @@ impl Verifications {
         let mut all = self.lock();
         if all.len() >= VERIFICATIONS_MAX {
             return Err(AdminError::TooManyRequests(
-                "the maximum number of verifications is already running",
+                "the maximum number of verifications is already running".into(),
             ));
         }
         let usage = bucket.usage();

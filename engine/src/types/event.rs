@@ -170,7 +170,7 @@ pub enum Cause {
     Copy,
 }
 
-/// The origin of a change: who asked for it, and its cause. Its event contains this.
+/// The origin of a change, which its event records: the principal that requested it, and the cause.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Origin {
     /// The account, token or rule that asked for it. Empty if it is unknown.

@@ -234,7 +234,7 @@ impl Urls {
     /// Reads URLs, one a line. Scheme and host are ignored: requests go to the endpoint.
     ///
     /// # Errors
-    /// The problem with a line, or that there is none.
+    /// A message that names the invalid line, or says that the text contains no URL.
     pub fn parse(text: &str, origin: Option<String>) -> Result<Self, String> {
         let mut paths = Vec::new();
         for line in text.lines().filter(|line| !line.is_empty()) {

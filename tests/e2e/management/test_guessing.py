@@ -71,16 +71,16 @@ class Attack:
 def attack() -> Iterator[Callable[[Cairn, str], Attack]]:
     """Begins an attack."""
     with ThreadPoolExecutor(CONNECTIONS) as crowd:
-        begun = Attack()
+        guesses = Attack()
 
         def begin(store: Cairn, access_key: str) -> Attack:
             client = S3(LOOPBACK, store.s3_port, Credential(access_key, "guessed-secret"))
-            begun.begun = time.monotonic()
-            begun.running = [crowd.submit(begun.guess, client) for _ in range(CONNECTIONS)]
-            return begun
+            guesses.begun = time.monotonic()
+            guesses.running = [crowd.submit(guesses.guess, client) for _ in range(CONNECTIONS)]
+            return guesses
 
         yield begin
-        begun.ended.set()
+        guesses.ended.set()
 
 
 def test_guesses_of_the_root_secret_are_limited_on_both_planes(guessed: Cairn, attack):

@@ -102,7 +102,9 @@ pub(crate) async fn begin_sign_in(mut call: Call<'_, '_>) -> Result<Reply, Admin
     }
     let begin = async { Ok(people.sign_ins.begin(call.audit.client).await) };
     let begun = call.until_disconnect(begin).await?.map_err(|error| match error {
-        SignInError::Busy => AdminError::TooManyRequests("too many people are signing in; try again later"),
+        SignInError::Busy => {
+            AdminError::TooManyRequests("too many people are signing in; try again later".into())
+        }
         error => AdminError::SignInUnavailable(error.to_string()),
     })?;
     let cookie = people.add(&begun, call.head);
@@ -150,9 +152,9 @@ pub(crate) async fn end_of_provider(mut call: Call<'_, '_>) -> Result<Reply, Adm
                 call.audit.record_denial(log, &format!("{}: {error}", error.code()));
             }
             return Err(match error {
-                SignInError::Busy => {
-                    AdminError::TooManyRequests("too many logouts are being processed; try again later")
-                }
+                SignInError::Busy => AdminError::TooManyRequests(
+                    "too many logouts are being processed; try again later".into(),
+                ),
                 SignInError::Unavailable(why) => AdminError::SignInUnavailable(why),
                 error => AdminError::invalid(error.to_string()),
             });
