@@ -7,6 +7,7 @@ use cairn_model::{BucketName, ObjectKey, VersionName};
 use cairn_net::{CancelReason, RequestBody};
 use cairn_observe::AuditLog;
 use cairn_transfer::SmallBody;
+use http::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
@@ -20,7 +21,7 @@ use crate::access::{AuditContext, Caller, NO_SESSION, ReadAudit};
 use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::limits::BODY_BYTES_MAX;
-use crate::operation::MemberAccess;
+use crate::operation::{MemberAccess, Operation};
 use crate::reply::Reply;
 use crate::request::body::{parse_json, read_body};
 use crate::request::names::{bucket_name, decoded, object_key, version_name};
@@ -61,6 +62,8 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) head: &'a RequestHead,
     /// Values of the variable segments of the path.
     pub(crate) segments: Segments<'a>,
+    /// The query parameters, once they are checked.
+    pub(crate) parameters: Parameters,
     /// The requirement of the operation for members.
     pub(crate) member_access: Option<MemberAccess>,
     /// Answers other reads of the same caller.
@@ -149,12 +152,12 @@ impl Call<'_, '_> {
         object_key(&self.segment("key")?)
     }
 
-    /// Returns the version of the query parameter `version_id`. No other parameter is allowed.
+    /// Returns the version of the query parameter `version_id`.
     ///
     /// # Errors
     /// `INVALID_REQUEST`; `VERSION_NOT_FOUND` when no version can have this id.
     pub(crate) fn version(&self) -> Result<Option<VersionName>, AdminError> {
-        self.parameters(&[VERSION_ID])?.text(VERSION_ID).map(version_name).transpose()
+        self.parameters.text(VERSION_ID).map(version_name).transpose()
     }
 
     /// Returns the audit for reads that fail after the response has begun.
@@ -162,20 +165,18 @@ impl Call<'_, '_> {
         ReadAudit::new(self.audit, self.context.audit())
     }
 
-    /// Parses the query. Only the `known` parameters are allowed.
+    /// Checks query and body against what the operation accepts. Parses the query.
     ///
     /// # Errors
-    /// `INVALID_REQUEST`.
-    pub(crate) fn parameters(&self, known: &[&str]) -> Result<Parameters, AdminError> {
-        Parameters::parse(self.head.query(), known)
-    }
-
-    /// Validates that the query has no parameters.
-    ///
-    /// # Errors
-    /// `INVALID_REQUEST` when there is one.
-    pub(crate) fn no_parameters(&self) -> Result<(), AdminError> {
-        self.parameters(&[]).map(drop)
+    /// `INVALID_REQUEST`, and those of [`Self::no_body`].
+    pub(crate) async fn check(&mut self, operation: &Operation) -> Result<(), AdminError> {
+        if let Some(declared) = operation.query {
+            self.parameters = Parameters::parse(self.head.query(), declared)?;
+        }
+        if operation.request.is_none() && operation.method != Method::GET {
+            self.no_body().await?;
+        }
+        Ok(())
     }
 
     /// Reads and parses the JSON body.

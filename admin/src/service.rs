@@ -24,6 +24,7 @@ use crate::error::AdminError;
 use crate::operation::{Access, Operation};
 use crate::reply::{Reply, respond};
 use crate::request::path::{Segments, match_path};
+use crate::request::query::Parameters;
 use crate::routes::{READ_BATCH, Route, Surface, find};
 
 /// The management plane on one executor.
@@ -100,14 +101,14 @@ impl AdminService {
         let caller = authenticated.as_ref().ok().and_then(Option::as_ref);
         *principal = caller.map(|caller| caller.principal.as_str().into());
         let audit = AuditContext { operation: route.operation.name, segments, caller, request_id, client };
-        let member_access = route.operation.members();
         let call = Call {
             context: &self.context,
             caller,
             audit: &audit,
             head,
             segments,
-            member_access,
+            parameters: Parameters::default(),
+            member_access: route.operation.members,
             reads: self,
             body,
         };
@@ -196,9 +197,9 @@ impl AdminService {
     async fn run_handler(&self, route: &Route, call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let audit = call.audit;
         match route.operation.recorded_as {
-            None => (route.handler)(call).await,
+            None => handle(route, call).await,
             Some(AuditKind::Read) => {
-                let reply = (route.handler)(call).await?;
+                let reply = handle(route, call).await?;
                 if let Some(log) = self.context.audit().filter(|log| log.data_events() >= DataEvents::All) {
                     audit.record_read(log).await?;
                 }
@@ -206,19 +207,25 @@ impl AdminService {
             }
             Some(AuditKind::Access) => {
                 let log = Arc::clone(call.audit_log()?);
-                let result = (route.handler)(call).await;
+                let result = handle(route, call).await;
                 audit.record_access_outcome(&log, result).await
             }
             Some(kind) => {
                 let log = call.audit_log()?;
                 let intent = audit.record_intent(log, kind).await?;
-                let mut result = (route.handler)(call).await;
+                let mut result = handle(route, call).await;
                 let outcome = result.as_mut().map(|reply| std::mem::take(&mut reply.record));
                 audit.record_outcome(intent, outcome.map_err(|error| &*error)).await;
                 result
             }
         }
     }
+}
+
+/// Checks query and body, then runs the handler.
+async fn handle(route: &Route, mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.check(&route.operation).await?;
+    (route.handler)(call).await
 }
 
 impl Reads for AdminService {

@@ -171,7 +171,6 @@ fn applied_body(
 
 /// `POST /api/v1/access/check`.
 pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: CheckAccess = call.json().await?;
     let question = Question::parse(&request)?;
     let is_root = request.access_key.as_ref() == Some(&call.context.credentials.root_access_key);
@@ -217,7 +216,6 @@ pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/service-accounts/{id}/policies`: all statements in force for an account, by policy.
 pub(crate) async fn policies_of(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let directory = Arc::clone(call.directory()?);
     let id = call.account_id("id")?;
     directory.account(id).ok_or(AdminError::AccountNotFound)?;

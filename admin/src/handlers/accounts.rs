@@ -57,7 +57,6 @@ impl Call<'_, '_> {
 
 /// `GET /api/v1/service-accounts`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let directory = Arc::clone(call.directory()?);
     let page = move |last: Option<&Account>| directory.accounts(last.map(|last| last.id), PAGE_PARTS);
     Ok(paged_list("service_accounts", page, account_body))
@@ -101,7 +100,6 @@ impl Made {
 
 /// `POST /api/v1/service-accounts`. Only this response contains the secret key, if the server generated it.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let CreateServiceAccount { name, description, credential } = call.json().await?;
     let (name, description, directory) = (name.into(), description.into(), call.directory()?);
     let (account, made) = if let Some(given) = credential {
@@ -123,15 +121,12 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `GET /api/v1/service-accounts/{id}`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let account = call.directory()?.account(call.account_id("id")?).ok_or(AdminError::AccountNotFound)?;
     Reply::json(StatusCode::OK, &account_body(&account))
 }
 
 /// `DELETE /api/v1/service-accounts/{id}`: permanently, with its credentials and policy bindings.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let account = call.directory()?.delete_account(call.account_id("id")?).await?;
     Ok(Reply::no_content().detail(format!("named {}", account.name)))
 }
@@ -143,7 +138,6 @@ pub(crate) const fn status_detail(enabled: bool) -> &'static str {
 
 /// `PUT /api/v1/service-accounts/{id}/status`.
 pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.account_id("id")?;
     let SetStatus { enabled } = call.json().await?;
     let (account, outcome) = call.directory()?.set_account_enabled(id, enabled).await?;

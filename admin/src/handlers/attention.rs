@@ -21,7 +21,6 @@ fn body(dismissal: Dismissal) -> DismissedAttention {
 
 /// `GET /api/v1/attention`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (history, store) = (history_of(&call)?, call.store()?);
     let certificates = call.context.metrics.certificates().into_iter().filter_map(|certificate| {
         let expires_at = Timestamp(certificate.not_after?.checked_mul(1000)?);
@@ -38,7 +37,6 @@ pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `POST /api/v1/attention/dismissals`.
 pub(crate) async fn dismiss(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let DismissAttention { subject, seconds } = call.json().await?;
     if subject.is_empty() || subject.len() > SUBJECT_BYTES_MAX || subject.chars().any(char::is_control) {
         let message = format!("subject must have 1 to {SUBJECT_BYTES_MAX} bytes without control characters");

@@ -44,7 +44,7 @@ fn detail_text(record: &AuditRecord) -> String {
 /// `GET /api/v1/audit/events` (specification, "Audit").
 pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let log = call.audit_log()?;
-    let page = log.page(parse_query(call.head.query())?).await?;
+    let page = log.page(parse_query(&call.parameters)?).await?;
     let body = AuditPage {
         events: page.events.into_iter().map(event_body).collect(),
         next_time: page.next.map(|id| id.time().into()),
@@ -53,27 +53,8 @@ pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Reply::json(StatusCode::OK, &body)
 }
 
-/// The query parameters of the route.
-const PARAMETERS: [&str; 14] = [
-    "since",
-    "until",
-    "principal",
-    "operation",
-    "resource",
-    "bucket",
-    "key",
-    "result",
-    "source_ip",
-    "request_id",
-    "contains",
-    "after_time",
-    "after_id",
-    "limit",
-];
-
 /// Parses the filters and the cursor.
-fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
-    let query = Parameters::parse_with_list(query, &PARAMETERS, "operation")?;
+fn parse_query(query: &Parameters) -> Result<AuditQuery, AdminError> {
     let text = |name| query.text(name).map(str::to_owned);
     let limit = query.number("limit", 1..=u64_of(AUDIT_PAGE_EVENTS_MAX))?;
     let source_ip = query
@@ -90,7 +71,7 @@ fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
         result: query.text("result").map(parse_result).transpose()?,
         source_ip: source_ip.transpose()?,
         request_id: text("request_id"),
-        contains: contained(&query)?,
+        contains: contained(query)?,
         after: query.cursor(AFTER, AuditId::parse, |id| id.time(), AdminError::InvalidAuditCursor)?,
         limit: limit.map_or(AUDIT_PAGE_EVENTS_DEFAULT, usize_of),
     })
@@ -104,13 +85,18 @@ fn parse_result(value: &str) -> Result<AuditResult, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::query_of;
     use cairn_http1::iso8601_millis;
     use cairn_model::{TextSearch, Timestamp};
 
     const ID: &str = "00010203-0405-7000-bfff-ffffffffffff";
 
+    fn parse(query: &str) -> Result<AuditQuery, AdminError> {
+        parse_query(&query_of("list_audit_events", query)?)
+    }
+
     fn code(query: &str) -> &'static str {
-        parse_query(Some(query)).err().map_or("", |error| error.code())
+        parse(query).err().map_or("", |error| error.code())
     }
 
     #[test]
@@ -135,8 +121,8 @@ mod tests {
             after: AuditId::parse(ID),
             limit: 7,
         };
-        assert_eq!(parse_query(Some(&query)), Ok(expected));
-        assert_eq!(parse_query(None), Ok(AuditQuery { limit: 100, ..AuditQuery::default() }));
+        assert_eq!(parse(&query), Ok(expected));
+        assert_eq!(parse(""), Ok(AuditQuery { limit: 100, ..AuditQuery::default() }));
     }
 
     #[test]

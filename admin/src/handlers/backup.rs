@@ -55,10 +55,10 @@ pub(crate) fn other_environments(open: &OpenStore) -> Vec<OtherEnvironment> {
 
 /// `GET /api/v1/storage/backup`. With `id`, renews the lease of that hold.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let (parameters, store) = (call.parameters(&["id"])?, call.store()?);
+    let store = call.store()?;
     // Auditors only read.
     let is_auditor = call.caller()?.standing.role() == Some(Role::Auditor);
-    if let Some(id) = parameters.text("id").filter(|_| !is_auditor) {
+    if let Some(id) = call.parameters.text("id").filter(|_| !is_auditor) {
         store.renew_hold(id);
     }
     Reply::json(StatusCode::OK, &body(store.hold()))
@@ -66,7 +66,6 @@ pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `POST /api/v1/storage/backup`. Answers when the copy of the metadata has begun.
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let BeginBackup { timeout_seconds, lease_seconds } = call.optional_json().await?;
     let timeout = duration("timeout_seconds", timeout_seconds)?.unwrap_or(DEFAULT_TIMEOUT);
     let lease = duration("lease_seconds", lease_seconds)?;
@@ -86,9 +85,7 @@ fn duration(name: &str, seconds: Option<u64>) -> Result<Option<Duration>, AdminE
 }
 
 /// `DELETE /api/v1/storage/backup`.
-pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_body().await?;
-    let id = call.parameters(&["id"])?.text("id").map(str::to_owned);
-    let ended = call.store()?.end_hold(id.as_deref());
+pub(crate) async fn end(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let ended = call.store()?.end_hold(call.parameters.text("id"));
     Reply::json(StatusCode::OK, &body(ended.ok_or(AdminError::BackupNotFound)?))
 }

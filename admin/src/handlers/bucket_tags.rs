@@ -16,13 +16,11 @@ fn body_of(tags: &Tags) -> BucketTags {
 
 /// `GET /api/v1/buckets/{bucket}/tags`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &body_of(&call.bucket()?.settings().tags))
 }
 
 /// `PUT /api/v1/buckets/{bucket}/tags`: replaces all tags. An empty list removes them.
 pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let BucketTags { tags } = call.json().await?;
     let pairs = tags.into_iter().map(|tag| (tag.key, tag.value)).collect();

@@ -78,7 +78,6 @@ struct OwnBuckets<'b> {
 
 /// `GET /api/v1/buckets`. Members see those on which their policies allow something, as in the list of the S3 API.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     if let Some(rights) = call.member_rights()? {
         let (all, client) = (call.store()?.buckets(), Some(call.audit.client));
         let own = all.iter().filter(|bucket| rights.allows_something_on(bucket.name.as_str(), client));
@@ -96,7 +95,6 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `POST /api/v1/buckets`. Object lock enables versioning.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: CreateBucket = call.json().await?;
     let name = bucket_name(&request.name)?;
     let settings = BucketSettings { object_lock: request.object_lock, ..BucketSettings::default() };
@@ -107,13 +105,11 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `GET /api/v1/buckets/{bucket}`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &bucket_body(&*call.bucket()?))
 }
 
 /// `GET /api/v1/buckets/{bucket}/contents`: from the counters that each commit keeps, at any size of the bucket.
 pub(crate) async fn contents(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let usage = call.bucket()?.usage();
     let contents = BucketContents {
         objects: usage.objects,
@@ -128,9 +124,7 @@ pub(crate) async fn contents(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// `DELETE /api/v1/buckets/{bucket}`: only if the bucket is empty. Otherwise the error says what it holds.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     match call.store()?.delete_bucket(&bucket.name, call.origin(Cause::Request)).await {
         Ok(()) => Ok(Reply::no_content()),
@@ -141,14 +135,12 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `GET /api/v1/buckets/{bucket}/versioning`.
 pub(crate) async fn versioning(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let versioning = versioning_state(call.bucket()?.versioning());
     Reply::json(StatusCode::OK, &cairn_api::Versioning { versioning })
 }
 
 /// `PUT /api/v1/buckets/{bucket}/versioning`: versioning cannot be removed, only suspended.
 pub(crate) async fn set_versioning(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let request: SetVersioning = call.json().await?;
     let versioning = match request.versioning {
@@ -176,7 +168,6 @@ impl fmt::Display for Limit {
 
 /// `PUT /api/v1/buckets/{bucket}/quota`: replaces both limits.
 pub(crate) async fn set_quota(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let SetQuota { quota: cairn_api::Quota { bytes, objects } } = call.json().await?;
     let quota = Quota {

@@ -37,14 +37,11 @@ fn body(status: CompactionStatus) -> Compaction {
 
 /// `GET /api/v1/storage/compact`.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &body(call.store()?.compaction()))
 }
 
 /// `POST /api/v1/storage/compact`. Answers when the compaction has begun.
-pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn begin(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let open = call.context.open()?;
     let store = open.engine.store();
     store.begin_compaction(other_environments(open))?;

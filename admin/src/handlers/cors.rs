@@ -60,13 +60,11 @@ pub(crate) fn matching(s3_compatibility: &str) -> OriginMatching {
 
 /// `GET /api/v1/buckets/{bucket}/cors`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &stored(&*call.bucket()?)?)
 }
 
 /// `PUT /api/v1/buckets/{bucket}/cors`: replaces all rules.
 pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let json = call.body_bytes().await?;
     if json.len() > CONFIGURATION_BYTES_MAX {
@@ -82,9 +80,7 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// `DELETE /api/v1/buckets/{bucket}/cors`: removes all rules. Succeeds if there are none, too.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     call.store()?.change_bucket(&bucket, BucketChange::Cors(None)).await?;
     Ok(Reply::no_content())

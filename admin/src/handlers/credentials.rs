@@ -25,7 +25,6 @@ fn credential_id(call: &Call<'_, '_>) -> Result<CredentialId, AdminError> {
 
 /// `POST /api/v1/service-accounts/{id}/credentials`: an additional credential. Existing ones remain valid.
 pub(crate) async fn rotate(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let CreateCredential { credential } = call.optional_json().await?;
     let (directory, account) = (call.directory()?, call.account_id("id")?);
     created(match credential {
@@ -36,7 +35,6 @@ pub(crate) async fn rotate(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `POST /api/v1/service-accounts/{id}/temporary-credentials`.
 pub(crate) async fn create_temporary(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.account_id("id")?;
     let CreateTemporaryCredential { expires_in_seconds } = call.json().await?;
     let made = Made::with_generated_keys(call.directory()?.create_temporary(id, expires_in_seconds).await?);
@@ -46,7 +44,6 @@ pub(crate) async fn create_temporary(mut call: Call<'_, '_>) -> Result<Reply, Ad
 
 /// `PUT /api/v1/service-accounts/{id}/credentials/{credential_id}/status`.
 pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (account, id) = (call.account_id("id")?, credential_id(&call)?);
     let SetStatus { enabled } = call.json().await?;
     let (account, outcome) = call.directory()?.set_credential_enabled(account, id, enabled).await?;
@@ -56,9 +53,7 @@ pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminErr
 }
 
 /// `DELETE /api/v1/service-accounts/{id}/credentials/{credential_id}`.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.directory()?.delete_credential(call.account_id("id")?, credential_id(&call)?).await?;
     Ok(Reply::no_content())
 }

@@ -36,7 +36,7 @@ struct Request {
 
 /// `GET /api/v1/events` (specification, "Reading events").
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let Request { query, wait, is_backwards } = parse_query(call.head.query())?;
+    let Request { query, wait, is_backwards } = parse_query(&call.parameters)?;
     let store = call.store()?;
     if is_backwards {
         return latest(store, query).await;
@@ -143,26 +143,7 @@ async fn wait_for(
     }
 }
 
-/// The query parameters of the route.
-const PARAMETERS: [&str; 14] = [
-    "since",
-    "until",
-    "type",
-    "bucket",
-    "prefix",
-    "principal",
-    "contains",
-    "order",
-    "after_time",
-    "after_id",
-    "before_time",
-    "before_id",
-    "limit",
-    "wait_seconds",
-];
-
-fn parse_query(query: Option<&str>) -> Result<Request, AdminError> {
-    let query = Parameters::parse_with_list(query, &PARAMETERS, "type")?;
+fn parse_query(query: &Parameters) -> Result<Request, AdminError> {
     let limit = query.number("limit", 1..=u64_of(EVENT_PAGE_EVENTS_MAX))?;
     let wait = query.number("wait_seconds", 0..=EVENT_WAIT_SECONDS_MAX)?.unwrap_or_default();
     let types = query.texts("type").map(parse_type).collect::<Result<EventTypes, _>>()?;
@@ -190,7 +171,7 @@ fn parse_query(query: Option<&str>) -> Result<Request, AdminError> {
         bucket: text("bucket"),
         prefix: text("prefix"),
         principal: text("principal"),
-        contains: contained(&query)?,
+        contains: contained(query)?,
         limit: limit.map_or(EVENT_PAGE_EVENTS_DEFAULT, usize_of),
     };
     Ok(Request { query, wait: Duration::from_secs(wait), is_backwards })
@@ -210,13 +191,18 @@ pub(crate) fn parse_type(name: &str) -> Result<EventType, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::query_of;
     use cairn_http1::iso8601_millis;
     use cairn_model::{TextSearch, Timestamp};
 
     const ID: &str = "019b76da-a87b-7abc-8707-070707070707";
 
+    fn parse(query: &str) -> Result<Request, AdminError> {
+        parse_query(&query_of("list_events", query)?)
+    }
+
     fn code(query: &str) -> &'static str {
-        parse_query(Some(query)).err().map_or("", |error| error.code())
+        parse(query).err().map_or("", |error| error.code())
     }
 
     #[test]
@@ -227,20 +213,20 @@ mod tests {
             "since=2026-01-01T00:00:00Z&until=2026-11-22T05:00:00%2B01:00&type=object.created&type=bucket.deleted\
              &bucket=b&prefix=a%2F&after_time={time}&after_id={ID}&limit=7&wait_seconds=30"
         );
-        let Request { query, wait, .. } = parse_query(Some(&query)).expect("valid");
+        let Request { query, wait, .. } = parse(&query).expect("valid");
         assert_eq!(query.from, id.tick().next(), "events after the cursor");
         assert_eq!(query.until, Tick::first_at(Timestamp(1_795_237_200_000 + 23 * 3_600_000)));
         assert_eq!(query.types, [EventType::BucketDeleted, EventType::ObjectCreated].into_iter().collect());
         assert_eq!((query.bucket.as_deref(), query.prefix.as_deref()), (Some("b"), Some("a/")));
         assert_eq!((query.limit, wait), (7, Duration::from_secs(30)));
 
-        let Request { query, wait, is_backwards } = parse_query(None).expect("valid");
+        let Request { query, wait, is_backwards } = parse("").expect("valid");
         assert!(!is_backwards && query.principal.is_none() && query.contains.is_none());
         assert_eq!((query.from, query.until, query.limit), (Tick(0), Tick(u64::MAX), 100));
         assert_eq!((query.types, wait), (EventTypes::ALL, Duration::ZERO));
         let since = "since=2027-01-01T00:00:00Z";
-        let later = parse_query(Some(&format!("{since}&after_time={time}&after_id={ID}"))).expect("valid");
-        assert_eq!(later.query.from, parse_query(Some(since)).expect("valid").query.from);
+        let later = parse(&format!("{since}&after_time={time}&after_id={ID}")).expect("valid");
+        assert_eq!(later.query.from, parse(since).expect("valid").query.from);
     }
 
     #[test]
@@ -248,7 +234,7 @@ mod tests {
         let id = EventId::parse(ID).expect("an id");
         let time = iso8601_millis(id.tick().time().0);
         let query = format!("order=desc&before_time={time}&before_id={ID}&contains=Apollo&principal=a");
-        let Request { query, is_backwards, .. } = parse_query(Some(&query)).expect("valid");
+        let Request { query, is_backwards, .. } = parse(&query).expect("valid");
         assert_eq!((query.until, is_backwards), (id.tick(), true));
         assert_eq!(
             (query.principal.as_deref(), query.contains),

@@ -174,7 +174,6 @@ async fn change(store: &Store, bucket: &Bucket, change: LifecycleChange) -> Resu
 
 /// `GET /api/v1/buckets/{bucket}/lifecycle`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, store) = (call.bucket()?, call.store()?);
     let settings = bucket.settings();
     let rules = settings.lifecycle.iter().flat_map(|rules| rules.iter());
@@ -184,7 +183,6 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `POST /api/v1/buckets/{bucket}/lifecycle`.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let request: SetLifecycleRule = call.json().await?;
     let now = SystemClock.now();
@@ -200,7 +198,6 @@ fn rule_id(call: &Call<'_, '_>, segment: &str) -> Result<RuleId, AdminError> {
 
 /// `PUT /api/v1/buckets/{bucket}/lifecycle/{rule_id}`: replaces the rule. Its ids, creation time and totals stay.
 pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, id) = (call.bucket()?, rule_id(&call, "rule_id")?);
     let request: SetLifecycleRule = call.json().await?;
     let found = bucket.settings().lifecycle.as_ref().and_then(|rules| rules.get(id).cloned());
@@ -212,9 +209,7 @@ pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
 }
 
 /// `DELETE /api/v1/lifecycle-rules/{id}`.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (id, store) = (rule_id(&call, "id")?, call.store()?);
     let bucket = store.bucket_of_rule(id).ok_or(AdminError::LifecycleRuleNotFound)?;
     match change(store, &bucket, LifecycleChange::Remove(id)).await {
@@ -258,7 +253,6 @@ fn preview_body(preview: LifecyclePreview) -> cairn_api::LifecyclePreview {
 
 /// `POST /api/v1/buckets/{bucket}/lifecycle/preview`: what the rule in the body would do now. Changes nothing.
 pub(crate) async fn preview(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let request: SetLifecycleRule = call.json().await?;
     let now = SystemClock.now();
@@ -287,14 +281,11 @@ fn status_of(store: &Store) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/lifecycle/status`.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     status_of(call.store()?)
 }
 
 /// `POST /api/v1/lifecycle/resume`: trusts the clock from now on.
-pub(crate) async fn resume(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn resume(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let store = call.store()?;
     store.resume_lifecycle();
     status_of(store)

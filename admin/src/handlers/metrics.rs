@@ -24,7 +24,6 @@ pub(crate) async fn text(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/system/metrics`.
 pub(crate) async fn json(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let metrics = metrics::json(families(&call).await?);
     Reply::json(StatusCode::OK, &Metrics { metrics })
 }
@@ -69,7 +68,6 @@ pub(crate) fn history_of<'c>(call: &'c Call<'_, '_>) -> Result<&'c metrics::Metr
 
 /// `GET /api/v1/storage/history`: the space of each bucket on each of the last 90 days.
 pub(crate) async fn days(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let days = history_of(&call)?.days();
     let (lines, others) = days.lines();
     let buckets = lines.into_iter().map(|line| BucketDays {
@@ -90,7 +88,7 @@ pub(crate) async fn days(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/system/metrics/history`.
 pub(crate) async fn history(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let query = call.parameters(&["period"])?;
+    let query = &call.parameters;
     let name = query.text("period").unwrap_or(Period::Hour.name());
     let period = Period::ALL.into_iter().find(|period| period.name() == name);
     let period = period.ok_or_else(|| AdminError::invalid("period must be hour, day or month"))?;

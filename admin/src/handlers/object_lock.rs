@@ -52,7 +52,6 @@ pub(crate) fn checked(body: &cairn_api::DefaultRetention) -> Result<DefaultReten
 
 /// `GET /api/v1/buckets/{bucket}/object-lock`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let settings = call.bucket()?.settings();
     let default_retention = settings.default_retention.map(retention_body);
     Reply::json(StatusCode::OK, &ObjectLock { object_lock: settings.object_lock, default_retention })
@@ -60,7 +59,6 @@ pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `PUT /api/v1/buckets/{bucket}/object-lock`: for versions that are written from now on.
 pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let request: SetObjectLock = call.json().await?;
     let retention = request.default_retention.as_ref().map(checked).transpose()?;

@@ -61,7 +61,6 @@ fn policy_id(call: &Call<'_, '_>) -> Result<PolicyId, AdminError> {
 
 /// `GET /api/v1/policies`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let directory = Arc::clone(call.directory()?);
     let page = move |last: Option<&PolicyInfo>| directory.policies(last.map(|last| last.id), PAGE_PARTS);
     Ok(paged_list("policies", page, bound_policy))
@@ -77,7 +76,6 @@ async fn document(call: &mut Call<'_, '_>) -> Result<Policy, AdminError> {
 
 /// `POST /api/v1/policies`.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let policy = document(&mut call).await?;
     let made = call.directory()?.create_policy(policy).await?;
     let reply = Reply::json(StatusCode::CREATED, &policy_body(&made))?;
@@ -86,14 +84,12 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `GET /api/v1/policies/{policy_id}`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let policy = call.directory()?.policy(policy_id(&call)?).ok_or(AdminError::PolicyNotFound)?;
     Reply::json(StatusCode::OK, &bound_policy(&policy))
 }
 
 /// `PUT /api/v1/policies/{policy_id}`: replaces the document completely. In force for the next request.
 pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let policy = document(&mut call).await?;
     let (replacement, outcome) = call.directory()?.replace_policy(policy_id(&call)?, policy).await?;
     let reply = Reply::json(StatusCode::OK, &bound_policy(&replacement.now))?;
@@ -120,25 +116,19 @@ fn changes(replacement: &PolicyReplacement) -> String {
 }
 
 /// `DELETE /api/v1/policies/{policy_id}`: only when it is attached to no account.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let policy = call.directory()?.delete_policy(policy_id(&call)?).await?;
     Ok(Reply::no_content().detail(format!("named {}", policy.policy.name)))
 }
 
 /// `PUT /api/v1/policies/{policy_id}/bindings/{account_id}`: attaches. Idempotent.
-pub(crate) async fn attach(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn attach(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let outcome = call.directory()?.attach(policy_id(&call)?, call.account_id("account_id")?).await?;
     Ok(Reply::no_content().with_outcome(outcome))
 }
 
 /// `DELETE /api/v1/policies/{policy_id}/bindings/{account_id}`: detaches. Idempotent.
-pub(crate) async fn detach(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn detach(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let outcome = call.directory()?.detach(policy_id(&call)?, call.account_id("account_id")?).await?;
     Ok(Reply::no_content().with_outcome(outcome))
 }

@@ -26,14 +26,12 @@ fn body_of(access: Option<&PublicAccess>) -> Body {
 
 /// `GET /api/v1/buckets/{bucket}/public-access`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &body_of(call.bucket()?.public_access().as_deref()))
 }
 
 /// `PUT /api/v1/buckets/{bucket}/public-access`: replaces all rules. While public access is disabled, rules can only be
 /// removed.
 pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let body: Body = call.json().await?;
     let prefixes = checked(&body)?;
@@ -107,7 +105,6 @@ fn described(prefixes: &[(Box<str>, bool)], blocked: bool) -> String {
 
 /// `GET /api/v1/public-access`: all that is public.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let enabled = call.context.capabilities.public_access;
     let mut entries = Vec::new();
     for bucket in call.store()?.buckets() {

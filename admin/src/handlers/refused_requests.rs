@@ -49,7 +49,7 @@ fn refused_body(request: &RefusedRequest, settings: &SettingValues) -> cairn_api
 
 /// `GET /api/v1/refused-requests`: the latest first.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let query = call.parameters(&["client", "code", "bucket", "principal", "limit"])?;
+    let query = &call.parameters;
     let limit = query.number("limit", 1..=u64_of(REFUSED_REQUESTS_MAX))?;
     let client: Option<IpAddr> = query
         .text("client")
@@ -76,7 +76,6 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 /// `GET /api/v1/refused-requests/{request_id}`: with the statement that decides. What is no longer in memory may be in the
 /// audit trail.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.segment("request_id")?;
     let Some(found) = call.context.refused.find(&id) else {
         return Reply::json(StatusCode::OK, &audited_refusal::find(&call, &id).await?);

@@ -21,7 +21,6 @@ const LINK_RECORD: &str = "link_record";
 
 /// `GET /api/v1/storage/status`.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let store = call.store()?;
     let (usage, disk_state) = (store.usage(), store.disk_state());
     let status = StorageStatus {
@@ -36,7 +35,6 @@ pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/storage/usage`.
 pub(crate) async fn usage(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let store = call.store()?;
     let bucket_usage = |bucket: &cairn_engine::Bucket| {
         let usage = bucket.usage();
@@ -72,7 +70,7 @@ fn finding_body(finding: cairn_engine::Finding) -> Finding {
 /// `GET /api/v1/storage/inspect[?maximum_entries=]`.
 pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     const ENTRIES: &str = "maximum_entries";
-    let entries = call.parameters(&[ENTRIES])?.number(ENTRIES, 1..=INSPECTION_ENTRIES_MAX)?;
+    let entries = call.parameters.number(ENTRIES, 1..=INSPECTION_ENTRIES_MAX)?;
     let begun = call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT))?;
     let found = call.wait_for_read(async { begun.await.map_err(AdminError::from) }).await?;
     let findings_of_links = inspect_links(&call).await?;
@@ -112,7 +110,6 @@ async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<Finding>, AdminError> 
 
 /// `POST /api/v1/storage/repair`.
 pub(crate) async fn repair(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: RepairStorage = call.optional_json().await?;
     let dry_run = request.dry_run.unwrap_or(true);
     let mode = if dry_run { RepairMode::DryRun } else { RepairMode::Apply };
@@ -135,7 +132,6 @@ pub(crate) async fn repair(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `POST /api/v1/storage/upgrade`: raises the format version of the store.
 pub(crate) async fn upgrade(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: UpgradeStorage = call.optional_json().await?;
     let dry_run = request.dry_run.unwrap_or(false);
     let begun = call.store()?.begin_upgrade(!dry_run)?;

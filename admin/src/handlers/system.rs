@@ -49,7 +49,6 @@ pub(crate) async fn ready(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/system/info`.
 pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let subsystems = call.context.readiness.probe().await;
     let configured = call.context.capabilities;
     let S3Endpoint { url, listener } = &call.context.s3_endpoint;
@@ -76,7 +75,6 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
 
 /// `GET /api/v1/auth/session`.
 pub(crate) async fn session(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let caller = call.caller()?;
     let session = Session {
         role: caller.standing.name().into(),

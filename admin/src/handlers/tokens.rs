@@ -22,7 +22,6 @@ fn token_body(token: &ManagementToken) -> cairn_api::ManagementToken {
 
 /// `GET /api/v1/management-tokens`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let directory = Arc::clone(call.directory()?);
     let page = move |last: Option<&ManagementToken>| directory.tokens(last.map(|last| last.id), PAGE_PARTS);
     Ok(paged_list("management_tokens", page, token_body))
@@ -30,7 +29,6 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `POST /api/v1/management-tokens`. Only this response contains the token.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let CreateManagementToken { name, role, expires_in_seconds } = call.json().await?;
     let role = Role::parse(&role).ok_or_else(|| {
         AdminError::invalid(format!("role must be one of {}", Role::ALL.map(Role::name).join(", ")))
@@ -43,9 +41,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 }
 
 /// `DELETE /api/v1/management-tokens/{id}`.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let id = TokenId::parse(&call.segment("id")?).ok_or(AdminError::TokenNotFound)?;
     let token = call.directory()?.delete_token(id).await?;
     Ok(Reply::no_content().detail(format!("named {}", token.name)))

@@ -23,9 +23,8 @@ use crate::reply::Reply;
 use crate::verification::{RunningVerification, VerificationPermit, signed_proof};
 
 /// `POST /api/v1/verify/objects/{bucket}/{key}[?version_id=]`.
-pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+pub(crate) async fn object(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (bucket, key, version) = (call.bucket()?, call.key()?, call.version()?);
-    call.no_body().await?;
     let engine = call.engine()?;
     let permit = call.context.verifications.admit(&bucket, Some(&key))?;
     let work = async {
@@ -52,7 +51,6 @@ pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 /// `POST /api/v1/verify/buckets/{bucket}`.
 pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    call.no_parameters()?;
     let request: VerifyBucket = call.optional_json().await?;
     let versions_max = request.maximum_versions.unwrap_or(u64::MAX);
     if versions_max == 0 {
@@ -87,7 +85,6 @@ pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `POST /api/v1/verify/imports`: signs a report of `cairn import verify`. The signature says when this store got it.
 pub(crate) async fn import_report(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let SignImportReport { report } = call.json().await?;
     let proof = signed(&call, report, "report", "import")?;
     // The console shows it until the service ends. The importer keeps it in a file.
@@ -97,7 +94,6 @@ pub(crate) async fn import_report(mut call: Call<'_, '_>) -> Result<Reply, Admin
 
 /// `POST /api/v1/verify/backups`: signs the manifest of `cairn backup to`.
 pub(crate) async fn backup_manifest(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let SignBackupManifest { manifest } = call.json().await?;
     reply(&SignedImportReport { proof: signed(&call, manifest, "manifest", "backup")? })
 }
@@ -179,7 +175,6 @@ fn decode_position(token: &str) -> Option<VerifyPosition> {
 
 /// `GET /api/v1/verify/progress`: the running verifications.
 pub(crate) async fn progress(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let one = |running: &Arc<RunningVerification>| cairn_api::RunningVerification {
         bucket: running.bucket.clone(),
         key: running.key.clone(),

@@ -9,68 +9,72 @@ use cairn_model::{TextSearch, Timestamp};
 
 use crate::error::AdminError;
 use crate::limits::{CONTAINED_BYTES_MAX, QUERY_PARAMETERS_MAX};
+use crate::operation::{Occurrence, QueryParameter};
 
 /// The query parameters of a request, decoded.
-#[derive(Debug)]
-pub(crate) struct Parameters(Vec<(String, String)>);
+#[derive(Default, Debug)]
+pub(crate) struct Parameters {
+    declared: &'static [QueryParameter],
+    sent: Vec<(String, String)>,
+}
 
 impl Parameters {
-    /// Parses a query. Only the `known` parameters are allowed. One that ends with `.<name>` stands for all names that begin
-    /// so.
+    /// Parses a query. Only the `declared` parameters are allowed.
     ///
     /// # Errors
     /// `INVALID_REQUEST`, with what is wrong.
-    pub(crate) fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, AdminError> {
-        Self::parse_with_list(query, known, "")
-    }
-
-    /// Like [`Self::parse`], but the parameter `list` may be repeated.
-    ///
-    /// # Errors
-    /// `INVALID_REQUEST`, with what is wrong.
-    pub(crate) fn parse_with_list(
+    pub(crate) fn parse(
         query: Option<&str>,
-        known: &[&str],
-        list: &str,
+        declared: &'static [QueryParameter],
     ) -> Result<Self, AdminError> {
-        let mut parameters = Vec::new();
+        let mut sent: Vec<(String, String)> = Vec::new();
         for pair in query_pairs(query.unwrap_or_default()) {
             let (name, value) = pair.map_err(|error| AdminError::invalid(error.to_string()))?;
-            if name != list && parameters.iter().any(|(other, _)| *other == *name) {
+            let Some(parameter) = declared.iter().find(|parameter| parameter.is_named(&name)) else {
+                return Err(AdminError::invalid(unknown(&name, declared)));
+            };
+            if parameter.occurrence != Occurrence::Repeated && sent.iter().any(|(other, _)| *other == *name) {
                 return Err(AdminError::invalid(format!("the query parameter {name} must not be repeated")));
             }
-            let is_known = |known: &&str| match known.strip_suffix("<name>") {
-                Some(family) => name.starts_with(family),
-                None => *known == &*name,
-            };
-            if !known.iter().any(is_known) {
-                let allowed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                return Err(AdminError::invalid(format!(
-                    "unknown query parameter {name}; allowed: {allowed}"
-                )));
-            }
-            if parameters.len() >= QUERY_PARAMETERS_MAX {
+            if sent.len() >= QUERY_PARAMETERS_MAX {
                 let message = format!("a query has at most {QUERY_PARAMETERS_MAX} parameters");
                 return Err(AdminError::invalid(message));
             }
-            parameters.push((name.into_owned(), value.into_owned()));
+            sent.push((name.into_owned(), value.into_owned()));
         }
-        Ok(Self(parameters))
+        Ok(Self { declared, sent })
     }
 
     /// Returns the value of a parameter.
+    ///
+    /// # Panics
+    /// Panics if the operation does not declare the parameter.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.texts(name).next()
     }
 
     /// Returns all values of a parameter that may be repeated.
+    ///
+    /// # Panics
+    /// As [`Self::text`].
     pub(crate) fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+        let is_declared = self.declared.iter().any(|parameter| parameter.name == name);
+        assert!(is_declared, "the row of the operation declares the query parameter {name}");
+        self.sent.iter().filter(move |(sent, _)| sent == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the value of a parameter that must be given.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when it is absent.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, AdminError> {
+        let missing = || AdminError::invalid(format!("the query parameter {name} is required"));
+        self.text(name).ok_or_else(missing)
     }
 
     /// Returns what follows `family` in the names of parameters that begin so, with the values.
     pub(crate) fn family(&self, family: &str) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(family)?, value.as_str())))
+        self.sent.iter().filter_map(move |(name, value)| Some((name.strip_prefix(family)?, value.as_str())))
     }
 
     /// Parses a parameter as an integer within bounds, in decimal digits only.
@@ -139,6 +143,17 @@ impl Parameters {
     }
 }
 
+/// Returns the message about a parameter that is not declared.
+fn unknown(name: &str, declared: &[QueryParameter]) -> String {
+    let shown = |parameter: &QueryParameter| match parameter.occurrence {
+        Occurrence::Family => format!("{}<name>", parameter.name),
+        _ => parameter.name.to_owned(),
+    };
+    let allowed: Vec<_> = declared.iter().map(shown).collect();
+    let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+    format!("unknown query parameter {name}; allowed: {allowed}")
+}
+
 /// The names of a cursor after which a page begins.
 pub(crate) const AFTER: [&str; 2] = ["after_time", "after_id"];
 /// The names of a cursor before which the entries of a page are.
@@ -160,33 +175,40 @@ pub(crate) fn contained(parameters: &Parameters) -> Result<Option<TextSearch>, A
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::{family, optional, repeated};
+
+    static BOTH: [QueryParameter; 2] = [optional::<String>("prefix"), optional::<u32>("limit")];
+    static LIST: [QueryParameter; 1] = [repeated::<String>("prefix")];
+    static TAGS: [QueryParameter; 1] = [family::<String>("tag.")];
 
     #[test]
     fn unknown_and_repeated_parameters_are_refused() {
-        let known = ["prefix", "limit"];
-        let parse = |query| Parameters::parse(Some(query), &known);
+        let parse = |query| Parameters::parse(Some(query), &BOTH);
         let parameters = parse("prefix=a%20b&limit=7").expect("both are known");
         assert_eq!(parameters.text("prefix"), Some("a b"));
         assert_eq!(parameters.number("limit", 1..=10), Ok(Some(7)));
         for wrong in ["prefiks=a", "prefix=a&prefix=a", "prefix=%zz", "&x"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
-        let list = |query| Parameters::parse_with_list(Some(query), &known, "prefix");
-        assert_eq!(list("prefix=a&limit=1&prefix=b").expect("a list").texts("prefix").count(), 2);
-        assert!(list("limit=1&limit=1").is_err());
+        let list = |query| Parameters::parse(Some(query), &LIST);
+        assert_eq!(list("prefix=a&prefix=b").expect("a list").texts("prefix").count(), 2);
+        assert!(list("limit=1&prefix=a").is_err());
         assert!(list(&"prefix=a&".repeat(QUERY_PARAMETERS_MAX + 1)).is_err());
-        let tags = |query| Parameters::parse(Some(query), &["tag.<name>"]);
+        let tags = |query| Parameters::parse(Some(query), &TAGS);
         let parameters = tags("tag.a=1&tag.b%20c=").expect("a family");
         assert_eq!(parameters.family("tag.").collect::<Vec<_>>(), [("a", "1"), ("b c", "")]);
         assert!(tags("tag.a=1&tag.a=2").is_err() && tags("taga=1").is_err());
         assert!(Parameters::parse(None, &[]).is_ok() && Parameters::parse(Some(""), &[]).is_ok());
+        let message = |error: AdminError| error.message();
+        let found = tags("taga=1").map(drop).map_err(message);
+        assert_eq!(found, Err("unknown query parameter taga; allowed: tag.<name>".to_owned()));
     }
 
     #[test]
     fn numbers_are_decimal_and_within_bounds() {
         let number = |text: &str| {
-            Parameters::parse(Some(&format!("n={text}")), &["n"])
-                .and_then(|parameters| parameters.number("n", 1..=1000))
+            Parameters::parse(Some(&format!("limit={text}")), &BOTH)
+                .and_then(|parameters| parameters.number("limit", 1..=1000))
         };
         assert_eq!((number("1"), number("1000")), (Ok(Some(1)), Ok(Some(1000))));
         for wrong in ["", "0", "1001", "%2B1", "-1", "1e3", "%201", "99999999999999999999999"] {

@@ -9,7 +9,6 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_READS_MAX};
 use crate::reply::{JSON, Reply, error_body};
-use crate::request::query::Parameters;
 
 /// The parameter with the path and the query of a read. It is repeated.
 const PATH: &str = "path";
@@ -23,8 +22,7 @@ const BODY_FIELDS: [&str; 4] = ["content-length", "content-type", "transfer-enco
 /// `INVALID_REQUEST` if there is no path, if there are more than [`BATCH_READS_MAX`], or if one is not the path and query of a
 /// GET.
 pub(crate) async fn batch(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let parameters = Parameters::parse_with_list(call.head.query(), &[PATH], PATH)?;
-    let targets: Vec<_> = parameters.texts(PATH).collect();
+    let targets: Vec<_> = call.parameters.texts(PATH).collect();
     if targets.is_empty() || targets.len() > BATCH_READS_MAX {
         return Err(AdminError::invalid(format!("a batch has 1 to {BATCH_READS_MAX} paths")));
     }

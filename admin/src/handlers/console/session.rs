@@ -60,7 +60,6 @@ fn described(call: &Call<'_, '_>, caller: &Caller, expires_at: Timestamp) -> Res
 
 /// `POST /session`: begins a session. The cookie in the response is the only way to use it.
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: LoginRequest = call.short_json(LOGIN_BYTES_MAX).await?;
     let (credentials, directory) = (&call.context.credentials, call.context.directory());
     let (found, failed) = match (&request.token, &request.access_key, &request.secret_key) {
@@ -94,7 +93,6 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /session`: the session of the request. Without a cookie there is none, which is no error.
 pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let sessions = call.sessions()?;
     if !sessions.has_cookie(call.head) {
         return Ok(Reply::no_content());
@@ -105,9 +103,7 @@ pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// `DELETE /session`: ends the session of the request, if it has one.
-pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn end(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Ok(set_cookies(Reply::no_content(), call.sessions()?.end(call.head)))
 }
 
@@ -153,15 +149,12 @@ struct ListBody<'s> {
 
 /// `GET /sessions`: the sessions of the caller's credential; all for a system administrator.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let listed = call.sessions()?.list(call.caller()?, call.head, call.context.directory());
     Reply::json(StatusCode::OK, &ListBody { sessions: listed.iter().map(ListedBody::from).collect() })
 }
 
 /// `DELETE /sessions`: ends all sessions of the caller's credential or person, also this one.
-pub(crate) async fn end_own(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn end_own(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let sessions = call.sessions()?;
     let ended = sessions.end_all_of(call.caller()?);
     let reply = Reply::no_content().detail(format!("{ended} sessions"));
@@ -169,9 +162,7 @@ pub(crate) async fn end_own(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
 }
 
 /// `DELETE /sessions/{id}`: ends a session that the caller may see.
-pub(crate) async fn end_by_id(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn end_by_id(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let id = SessionId::parse(&call.segment("id")?);
     let sessions = call.sessions()?;
     let ended = id.and_then(|id| sessions.end_by_id(call.caller().ok()?, call.head, id));

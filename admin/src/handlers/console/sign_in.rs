@@ -50,7 +50,6 @@ struct SignInBody<'s> {
 
 /// `GET /sign-in`: how people sign in; 204 if only with tokens.
 pub(crate) async fn sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let Some(people) = &call.context.sign_ins else { return Ok(Reply::no_content()) };
     let settings = people.sign_ins.settings();
     let failure = people.secrets(call.head).find_map(|secret| people.sign_ins.failure(secret));
@@ -79,7 +78,6 @@ struct MembersBody<'s> {
 
 /// `GET /members`: the values of the claim that give policies, as the configuration lists them.
 pub(crate) async fn members(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let settings = call.context.sign_ins.as_ref().map(|people| people.sign_ins.settings());
     let listed = settings.map_or(&[][..], |settings| &settings.roles.members);
     let members = listed.iter().map(|(value, policy)| MemberBody { value, policy }).collect();
@@ -92,9 +90,7 @@ struct BegunBody {
 }
 
 /// `POST /sign-in`: begins a sign-in of this browser. The page goes to the URL in the answer.
-pub(crate) async fn begin_sign_in(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn begin_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let people = call.sign_ins()?;
     if !people.is_at_its_host(call.head) {
         let url = &people.sign_ins.settings().console_url;
@@ -139,7 +135,6 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
 /// `POST /sign-in/logout`: the provider has ended sessions of people (OpenID Connect Back-Channel Logout 1.0). The sessions
 /// here end that came from them.
 pub(crate) async fn end_of_provider(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let people = call.sign_ins()?.clone();
     let token = logout_token(&call.body_of(LOGOUT_TOKEN_BYTES_MAX).await?)?;
     let verify = async { Ok(people.sign_ins.verify_logout(token).await) };

@@ -75,7 +75,6 @@ struct Created {
 
 /// `POST /uploads`: begins an upload.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: CreateRequest = call.json().await?;
     let (size, if_absent) = (request.size, request.if_absent.unwrap_or_default());
     if size > OBJECT_BYTES_MAX {
@@ -128,7 +127,6 @@ impl From<&PartInfo> for PartBody {
 
 /// `PUT /uploads/{id}/{number}`: writes a part. A part that is sent again replaces the earlier one.
 pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (found, _) = call.browser_upload(Action::PutObject)?;
     let number =
         call.segment("number")?.parse().ok().and_then(|number| Some((number, found.upload.size_of(number)?)));
@@ -162,7 +160,6 @@ struct Parts<'u> {
 
 /// `GET /uploads/{id}`: the parts that were uploaded.
 pub(crate) async fn parts(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (found, _) = call.browser_upload(Action::GetObject)?;
     let parts = found.parts(&call)?.iter().map(PartBody::from).collect();
     let BrowserUpload { bucket, key, size, .. } = &found.upload;
@@ -171,9 +168,7 @@ pub(crate) async fn parts(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// `POST /uploads/{id}/complete`: makes the object. All parts must have been uploaded.
-pub(crate) async fn complete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn complete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (found, permission) = call.browser_upload(Action::PutObject)?;
     let resource = found.resource();
     let parts = match found.parts(&call) {
@@ -210,9 +205,7 @@ pub(crate) async fn complete(mut call: Call<'_, '_>) -> Result<Reply, AdminError
 }
 
 /// `DELETE /uploads/{id}`: removes the upload with its parts.
-pub(crate) async fn abort(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn abort(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (found, _) = call.browser_upload(Action::DeleteObject)?;
     let origin = call.origin(Cause::Request);
     call.engine()?.abort_upload(&found.bucket, &found.key, found.id, origin).await?;

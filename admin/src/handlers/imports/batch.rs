@@ -12,7 +12,7 @@ use cairn_model::usize_of;
 use cairn_transfer::join_all;
 use http::{Method, StatusCode};
 
-use super::run::{IMPORT_ID, Import, run_of};
+use super::run::{Import, run_of};
 use super::version::{OF_VERSION, put_of_batch};
 use crate::call::Call;
 use crate::error::AdminError;
@@ -35,7 +35,7 @@ struct Part<'b> {
 /// the run and of the bucket.
 pub(crate) async fn put_batch(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let run = run_of(&call, &bucket, &call.parameters(&[IMPORT_ID])?)?;
+    let run = run_of(&call, &bucket, &call.parameters)?;
     let body = call.body_of(IMPORT_BATCH_BYTES_MAX).await?;
     let parts = parts(&body)?;
     let mut versions = Vec::with_capacity(parts.len());
@@ -108,7 +108,7 @@ fn import_of(
         return Err(AdminError::invalid(message));
     };
     let key = object_key(&decoded(key)?)?;
-    let parameters = Parameters::parse(head.query(), &OF_VERSION)?;
+    let parameters = Parameters::parse(head.query(), OF_VERSION)?;
     Ok(Import { run: Arc::clone(run), bucket: Arc::clone(bucket), key, parameters })
 }
 

@@ -16,7 +16,7 @@ use crate::handlers::object_lock::mode_of;
 use crate::reply::Reply;
 
 pub(crate) async fn change(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let import = Import::of(&call, &["version_id"])?;
+    let import = Import::of(&mut call)?;
     let version = version_name(&import)?;
     let ChangeImported { tags, retention, legal_hold } = call.json().await?;
     let tags = tags.map(|tags| {

@@ -16,4 +16,4 @@ pub(crate) use batch::put_batch;
 pub(crate) use change::change;
 pub(crate) use run::{begin, get, list, pause, resume};
 pub(crate) use uploads::{begin_upload, put_part};
-pub(crate) use version::put;
+pub(crate) use version::{PARAMETERS, put};

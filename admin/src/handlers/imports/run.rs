@@ -26,17 +26,12 @@ pub(super) struct Import {
 }
 
 impl Import {
-    /// Reads bucket, key and run of a request. Besides `import_id`, only the `known` parameters are allowed.
-    pub(super) fn of(call: &Call<'_, '_>, known: &[&str]) -> Result<Self, AdminError> {
-        let parameters = call.parameters(&[&[IMPORT_ID], known].concat())?;
+    /// Reads bucket, key and run of a request. Takes its parameters.
+    pub(super) fn of(call: &mut Call<'_, '_>) -> Result<Self, AdminError> {
+        let parameters = std::mem::take(&mut call.parameters);
         let (bucket, key) = (call.bucket()?, call.key()?);
         let run = run_of(call, &bucket, &parameters)?;
         Ok(Self { run, bucket, key, parameters })
-    }
-
-    /// Returns the value of a parameter that must be given.
-    pub(super) fn required(&self, name: &str) -> Result<&str, AdminError> {
-        self.parameters.text(name).ok_or_else(|| required(name))
     }
 }
 
@@ -49,17 +44,12 @@ pub(super) fn run_of(
     bucket: &Bucket,
     parameters: &Parameters,
 ) -> Result<Arc<ImportRun>, AdminError> {
-    let id = parameters.text(IMPORT_ID).ok_or_else(|| required(IMPORT_ID))?;
+    let id = parameters.required(IMPORT_ID)?;
     call.context.imports.get(bucket, id)
-}
-
-fn required(name: &str) -> AdminError {
-    AdminError::invalid(format!("the query parameter {name} is required"))
 }
 
 /// `POST /api/v1/buckets/{bucket}/imports`: begins a run.
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     // Before anything of the source is copied. Each import checks it again.
     call.store()?.require(Feature::ImportedVersions)?;
@@ -84,13 +74,11 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/imports`: what has come in the latest runs.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &call.context.imports.list())
 }
 
 /// `GET /api/v1/imports/{id}`: what has come in a run, and whether it is paused.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     Reply::json(StatusCode::OK, &call.context.imports.with_id(&call.segment("id")?)?.body())
 }
 
@@ -104,9 +92,7 @@ pub(crate) async fn resume(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     set_paused(call, false).await
 }
 
-async fn set_paused(mut call: Call<'_, '_>, is_paused: bool) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+async fn set_paused(call: Call<'_, '_>, is_paused: bool) -> Result<Reply, AdminError> {
     let run = call.context.imports.with_id(&call.segment("id")?)?;
     let is_changed = run.set_paused(is_paused);
     let reply = Reply::json(StatusCode::OK, &run.body())?;

@@ -24,27 +24,26 @@ const PART_NUMBER: &str = "part_number";
 
 /// Begins an upload.
 pub(crate) async fn begin_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let Import { bucket, key, .. } = Import::of(&call, &[])?;
+    let Import { bucket, key, .. } = Import::of(&mut call)?;
     let (attributes, lock) = headers::of_version(call.head)?;
     if lock != ObjectLock::default() && !bucket.settings().object_lock {
         return Err(AdminError::ObjectLockNotEnabled);
     }
-    call.no_body().await?;
     let new = NewUpload { attributes, lock, checksum: checksum::of_upload(call.head)? };
     let begun = call.engine()?.create_upload(&bucket, &key, new).await.map_err(write_error)?;
     Reply::json(StatusCode::CREATED, &ImportedUpload { upload_id: begun.id.to_string().into() })
 }
 
 /// Writes a part. It replaces an earlier one with the same number.
-pub(crate) async fn put_part(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let import = Import::of(&call, &[UPLOAD_ID, PART_NUMBER])?;
+pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let import = Import::of(&mut call)?;
     let (run, key) = (Arc::clone(&import.run), import.key.clone());
     write_part(call, import).await.inspect_err(|error| run.add_failure(key.as_str(), error))
 }
 
 async fn write_part(mut call: Call<'_, '_>, import: Import) -> Result<Reply, AdminError> {
-    let upload = UploadId::parse(import.required(UPLOAD_ID)?).ok_or(AdminError::UploadNotFound)?;
-    import.required(PART_NUMBER)?;
+    let upload = UploadId::parse(import.parameters.required(UPLOAD_ID)?).ok_or(AdminError::UploadNotFound)?;
+    import.parameters.required(PART_NUMBER)?;
     let number = import.parameters.number(PART_NUMBER, 1..=PART_NUMBER_MAX.into())?;
     let number = number.and_then(|number| u16::try_from(number).ok()).ok_or(AdminError::Internal)?;
     let size = declared_size(call.head)?;

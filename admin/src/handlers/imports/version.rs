@@ -10,14 +10,14 @@ use cairn_model::{Etag, UploadId, VersionId, VersionName, u64_of};
 use cairn_transfer::{BodyReader, MemoryBody};
 use http::StatusCode;
 
-use super::run::Import;
+use super::run::{IMPORT_ID, Import};
 use super::{checksum, headers};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::objects::{declared_size, receive_and_check, write_error};
+use crate::operation::{QueryParameter, optional, required};
 use crate::reply::Reply;
 use crate::request::body::body_error;
-use crate::request::query::Parameters;
 
 const VERSION_ID: &str = "version_id";
 const LAST_MODIFIED: &str = "last_modified";
@@ -25,11 +25,21 @@ const ETAG: &str = "etag";
 const OPAQUE_ETAG: &str = "opaque_etag";
 const DELETE_MARKER: &str = "delete_marker";
 pub(super) const UPLOAD_ID: &str = "upload_id";
-/// The parameters of a version that is not an upload in parts.
-pub(super) const OF_VERSION: [&str; 5] = [VERSION_ID, LAST_MODIFIED, ETAG, OPAQUE_ETAG, DELETE_MARKER];
+/// The query parameters of an imported version.
+pub(crate) static PARAMETERS: [QueryParameter; 7] = [
+    required::<cairn_api::VersionId>(VERSION_ID),
+    required::<cairn_api::Time>(LAST_MODIFIED),
+    optional::<cairn_api::EntityTag>(ETAG),
+    optional::<bool>(OPAQUE_ETAG),
+    optional::<bool>(DELETE_MARKER),
+    optional::<cairn_api::UploadId>(UPLOAD_ID),
+    required::<cairn_api::Id>(IMPORT_ID),
+];
+/// Those of a version in a batch: the batch names the import, and has no uploads.
+pub(super) static OF_VERSION: &[QueryParameter] = PARAMETERS.split_at(5).0;
 
-pub(crate) async fn put(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let import = Import::of(&call, &[&OF_VERSION[..], &[UPLOAD_ID]].concat())?;
+pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let import = Import::of(&mut call)?;
     let (run, key) = (Arc::clone(&import.run), import.key.clone());
     let put = put_version(call, import).await;
     run.count(key.as_str(), &put);
@@ -42,7 +52,7 @@ async fn put_version(mut call: Call<'_, '_>, import: Import) -> Result<(Outcome,
     let engine = Rc::clone(call.engine()?);
     let upload = import.parameters.text(UPLOAD_ID);
     let mut bytes = 0;
-    let content = match (flag(&import.parameters, DELETE_MARKER)?, upload) {
+    let content = match (import.parameters.flag(DELETE_MARKER)?, upload) {
         (true, Some(_)) => return Err(AdminError::invalid("a delete marker has no upload")),
         (true, None) => {
             call.no_body().await?;
@@ -141,7 +151,7 @@ pub(super) async fn put_of_batch(
 ) -> Result<(Outcome, u64), AdminError> {
     let identity = identity(&import)?;
     let engine = call.engine()?;
-    let content = if flag(&import.parameters, DELETE_MARKER)? {
+    let content = if import.parameters.flag(DELETE_MARKER)? {
         if !body.is_empty() {
             return Err(AdminError::invalid("a delete marker has no body"));
         }
@@ -165,14 +175,14 @@ pub(super) fn answer(outcome: Outcome) -> Result<Reply, AdminError> {
 
 /// Parses the version that a request names: `null`, or the id that it had before.
 pub(super) fn version_name(import: &Import) -> Result<VersionName, AdminError> {
-    VersionName::parse(import.required(VERSION_ID)?).ok_or_else(|| {
+    VersionName::parse(import.parameters.required(VERSION_ID)?).ok_or_else(|| {
         AdminError::invalid("version_id: must be null, or 1 to 64 characters of A-Z a-z 0-9 . _ -")
     })
 }
 
 fn identity(import: &Import) -> Result<ImportedIdentity, AdminError> {
     let id = version_name(import)?.imported_id();
-    import.required(LAST_MODIFIED)?;
+    import.parameters.required(LAST_MODIFIED)?;
     let last_modified = import.parameters.time(LAST_MODIFIED)?;
     let last_modified = last_modified.filter(|time| VersionId::imported_at(time.0).is_some());
     let last_modified =
@@ -182,19 +192,11 @@ fn identity(import: &Import) -> Result<ImportedIdentity, AdminError> {
             "etag: must be 32 hexadecimal digits, and a dash and the number of parts if there were any";
         Etag::parse(text).ok_or_else(|| AdminError::invalid(form))
     });
-    let (etag, is_etag_opaque) = (etag.transpose()?, flag(&import.parameters, OPAQUE_ETAG)?);
+    let (etag, is_etag_opaque) = (etag.transpose()?, import.parameters.flag(OPAQUE_ETAG)?);
     if is_etag_opaque && etag.is_none() {
         return Err(AdminError::invalid("opaque_etag: needs an etag"));
     }
     Ok(ImportedIdentity { id, last_modified, etag, is_etag_opaque })
-}
-
-fn flag(parameters: &Parameters, name: &str) -> Result<bool, AdminError> {
-    match parameters.text(name) {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(_) => Err(AdminError::invalid(format!("{name}: must be true or false"))),
-    }
 }
 
 /// Returns whether the version is there already, as far as its size, date and entity tag say.

@@ -33,7 +33,6 @@ fn pinned(choice: &EmbedVersion) -> Result<Option<VersionName>, AdminError> {
 
 /// `POST /api/v1/buckets/{bucket}/object-embeds/{key}`. The response contains HTML for the pages that use the embed.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: CreateEmbed = call.json().await?;
     let sharing = call.sharing()?;
     if !sharing.policy().embeds_enabled {
@@ -108,7 +107,6 @@ fn options(embed: &Embed) -> String {
 
 /// `PATCH /api/v1/embeds/{id}`: changes the members that are given. Null removes a value. The URL stays.
 pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.link_id::<Embed>()?;
     let request: UpdateEmbed = call.json().await?;
     let expires_at = request.expires_at.map(|end| end.as_deref().map(expiry).transpose()).transpose()?;

@@ -28,7 +28,6 @@ use body::ManagedLink;
 /// `GET /api/v1/buckets/{bucket}/object-shares/{key}`, and the same for embeds: the newest first. The object may have been
 /// deleted since its links were created.
 pub(crate) async fn list_of_object<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     let sharing = Arc::clone(call.sharing()?);
     let object =
@@ -55,8 +54,7 @@ pub(crate) async fn list_of_object<T: ManagedLink>(call: Call<'_, '_>) -> Result
 
 /// `GET /api/v1/shares` and `GET /api/v1/embeds`: pages of all links, the newest first. Members get the own ones.
 pub(crate) async fn list<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    const PARAMETERS: [&str; 5] = ["bucket", "status", "created_by", "limit", "continuation_token"];
-    let query = call.parameters(&PARAMETERS)?;
+    let query = &call.parameters;
     let bucket = query.text("bucket").map(bucket_name).transpose()?;
     let status = query.text("status").map(status::<T>).transpose()?;
     let limit = query.number("limit", 1..=u64_of(PAGE_LINKS_MAX))?;
@@ -93,14 +91,12 @@ fn status<T: ManagedLink>(name: &str) -> Result<LinkStatus, AdminError> {
 
 /// `GET /api/v1/shares/{id}` and `GET /api/v1/embeds/{id}`.
 pub(crate) async fn get<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let link: T = call.link()?;
     Reply::json(StatusCode::OK, &link.body(call.sharing()?.now()))
 }
 
 /// `GET /api/v1/shares/{id}/url` and `GET /api/v1/embeds/{id}/url`. The URL is the capability itself: each call is audited.
 pub(crate) async fn url<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let link: T = call.link()?;
     let sharing = call.sharing()?;
     let token = sharing.token::<T>(link.link().id)?.ok_or(AdminError::LinkNotFound(T::KIND))?;
@@ -111,7 +107,6 @@ pub(crate) async fn url<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, Adm
 
 /// `POST /api/v1/shares/{id}/revoke` and `POST /api/v1/embeds/{id}/revoke`: permanent. A second revocation changes nothing.
 pub(crate) async fn revoke<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.link_id::<T>()?;
     let Nothing {} = call.optional_json().await?;
     let sharing = call.sharing()?;
@@ -121,16 +116,13 @@ pub(crate) async fn revoke<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Rep
 }
 
 /// `DELETE /api/v1/shares/{id}` and `DELETE /api/v1/embeds/{id}`: with its counts.
-pub(crate) async fn delete<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let link: T = call.sharing()?.delete(call.link_id::<T>()?).await?;
     Ok(Reply::no_content().detail(object::described(link.link())))
 }
 
 /// `GET /api/v1/sharing/settings`: the configured policy.
 pub(crate) async fn settings(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let policy = call.sharing()?.policy();
     let settings = SharingSettings {
         embeds_enabled: policy.embeds_enabled,

@@ -14,7 +14,6 @@ use crate::request::names::version_name;
 
 /// `POST /api/v1/buckets/{bucket}/object-shares/{key}`. All members of the body are optional.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: CreateShare = call.optional_json().await?;
     // Zeroed when it is no longer needed.
     let password = request.password.map(|password| Zeroizing::new(password.into()));
@@ -68,7 +67,6 @@ fn options(share: &Share) -> String {
 /// `PATCH /api/v1/shares/{id}`: changes the members that are given. Null removes a value. A change of the password ends all
 /// unlocks.
 pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.link_id::<Share>()?;
     let request: UpdateShare = call.json().await?;
     let expires_at = request.expires_at.map(|end| end.as_deref().map(expiry).transpose()).transpose()?;

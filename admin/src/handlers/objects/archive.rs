@@ -39,7 +39,7 @@ use crate::request::names::object_key;
 /// `GET /api/v1/buckets/{bucket}/archive`.
 pub(crate) async fn archive_prefix(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let query = call.parameters(&["prefix", AT])?;
+    let query = &call.parameters;
     let (prefix, at) = (query.text("prefix").unwrap_or_default().to_owned(), query.time(AT)?);
     if at.is_some() {
         require_versions(&bucket)?;
@@ -52,7 +52,6 @@ pub(crate) async fn archive_prefix(call: Call<'_, '_>) -> Result<Reply, AdminErr
 
 /// `POST /api/v1/buckets/{bucket}/archive`.
 pub(crate) async fn archive_keys(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let ArchiveObjects { keys } = call.json().await?;
     if keys.is_empty() || keys.len() > LIST_ENTRIES_MAX {

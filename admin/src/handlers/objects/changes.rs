@@ -43,16 +43,17 @@ pub(crate) async fn of_store(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 async fn count_changes(call: Call<'_, '_>, bucket: Option<String>) -> Result<Reply, AdminError> {
-    let names = ["since", "until", "steps", "prefix"];
-    // Keys of different buckets have no prefix in common.
-    let parameters = call.parameters(if bucket.is_some() { &names } else { &names[..3] })?;
-    let since = parameters.time("since")?.ok_or_else(|| AdminError::invalid("since is required"))?.0;
+    let parameters = &call.parameters;
+    parameters.required("since")?;
+    let since = parameters.time("since")?.unwrap_or_default().0;
     let until = parameters.time("until")?.unwrap_or_else(|| SystemClock.now()).0;
     let steps = parameters.number("steps", 1..=CHANGE_STEPS_MAX)?.unwrap_or(CHANGE_STEPS_DEFAULT);
     if until <= since || until - since < steps {
         return Err(AdminError::invalid("until must be after since, by a millisecond for each step"));
     }
-    let prefix = parameters.text("prefix").filter(|prefix| !prefix.is_empty()).map(str::to_owned);
+    // Keys of different buckets have no prefix in common.
+    let prefix = bucket.as_ref().and_then(|_| parameters.text("prefix"));
+    let prefix = prefix.filter(|prefix| !prefix.is_empty()).map(str::to_owned);
     let all = EventQuery {
         types: TYPES.into_iter().collect(),
         bucket,

@@ -21,7 +21,6 @@ use crate::reply::Reply;
 use crate::request::names::{bucket_name, object_key, version_name};
 
 pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: CopyObject = call.json().await?;

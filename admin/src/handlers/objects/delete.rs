@@ -10,11 +10,9 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
-    call.no_body().await?;
     let condition = WriteCondition { if_match: Some(EtagMatch::Any), ..WriteCondition::default() };
     let options =
         DeleteOptions { condition, origin: call.origin(Cause::Request), ..DeleteOptions::default() };

@@ -18,7 +18,6 @@ use crate::request::names::{object_key, version_name};
 const VERSION_ID_CHARACTERS_MAX: usize = 64;
 
 pub(crate) async fn delete_objects(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let DeleteObjects { objects } = call.json().await?;
     if objects.is_empty() || objects.len() > LIST_ENTRIES_MAX {

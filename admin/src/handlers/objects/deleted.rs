@@ -35,9 +35,9 @@ const MARKERS_MAX: usize = 1000;
 pub(crate) async fn list_deleted(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     require_versions(&bucket)?;
-    let query = call.parameters(&["prefix", "delimiter", "limit", "continuation_token"])?;
+    let query = &call.parameters;
     let engine = call.engine()?;
-    let page = engine.list_deleted(&bucket, &list_parameters(&query)?)?;
+    let page = engine.list_deleted(&bucket, &list_parameters(query)?)?;
     let mut objects = Vec::with_capacity(page.objects.len());
     for (index, deleted) in page.objects.into_iter().enumerate() {
         if index % LIST_YIELD_ENTRIES == LIST_YIELD_ENTRIES - 1 {
@@ -89,7 +89,6 @@ fn deleted_by(
 
 /// `POST /api/v1/buckets/{bucket}/undelete`: removes the delete markers on top of objects.
 pub(crate) async fn undelete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let Undelete { keys, prefix, deleted_since } = call.json().await?;
     prefix.as_deref().map(check_prefix).transpose()?;

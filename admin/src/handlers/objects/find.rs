@@ -9,7 +9,7 @@ use cairn_model::{Glob, OBJECT_KEY_BYTES_MAX, Timestamp};
 use cairn_transfer::{list_token, stored_content_type};
 use http::StatusCode;
 
-use super::list::list_parameters;
+use super::list::{continuation, entries_max};
 use super::moment::{AT, check_prefix, require_versions};
 use super::record::object_entry;
 use crate::call::Call;
@@ -18,25 +18,9 @@ use crate::limits::{FIND_BYTES_MAX, FIND_KEYS_MAX, FIND_TIME_MAX, FIND_TYPE_CHAR
 use crate::reply::Reply;
 use crate::request::query::Parameters;
 
-/// The query parameters of the route.
-const PARAMETERS: [&str; 12] = [
-    "contains",
-    "glob",
-    "prefix",
-    "min_bytes",
-    "max_bytes",
-    "modified_since",
-    "modified_until",
-    "content_type",
-    "tag.<name>",
-    AT,
-    "limit",
-    "continuation_token",
-];
-
 pub(crate) async fn find(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let find = find_parameters(&call.parameters(&PARAMETERS)?)?;
+    let find = find_parameters(&call.parameters)?;
     if find.at.is_some() {
         require_versions(&bucket)?;
     }
@@ -57,7 +41,7 @@ pub(crate) async fn find(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 /// # Errors
 /// `INVALID_REQUEST`, with what is wrong.
 fn find_parameters(query: &Parameters) -> Result<FindObjects, AdminError> {
-    let list = list_parameters(query)?;
+    let max = entries_max(query)?;
     let prefix = query.text("prefix").unwrap_or_default();
     check_prefix(prefix)?;
     let key = key_filter(query)?;
@@ -74,11 +58,11 @@ fn find_parameters(query: &Parameters) -> Result<FindObjects, AdminError> {
     }
     let (prefix, max) = match &key {
         Some(KeyFilter::Glob(glob)) => match longer(prefix, glob.prefix()) {
-            Some(prefix) => (prefix, list.max),
+            Some(prefix) => (prefix, max),
             // No key begins with both.
             None => (String::new(), 0),
         },
-        _ => (prefix.to_owned(), list.max),
+        _ => (prefix.to_owned(), max),
     };
     Ok(FindObjects {
         prefix: prefix.into_bytes(),
@@ -88,7 +72,7 @@ fn find_parameters(query: &Parameters) -> Result<FindObjects, AdminError> {
         modified,
         attributes: attributes_filter(query)?,
         at: query.time(AT)?,
-        after: list.after,
+        after: continuation(query)?,
         max,
         bounds: SearchBounds { keys: FIND_KEYS_MAX, time: FIND_TIME_MAX },
     })
@@ -161,12 +145,12 @@ fn is_of_type(stored: &str, wanted: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PARAMETERS, find_parameters, is_of_type};
-    use crate::request::query::Parameters;
+    use super::{find_parameters, is_of_type};
+    use crate::routes::query_of;
     use cairn_engine::FindObjects;
 
     fn parse(query: &str) -> Result<FindObjects, String> {
-        let query = Parameters::parse(Some(query), &PARAMETERS).map_err(|error| error.message())?;
+        let query = query_of("find_objects", query).map_err(|error| error.message())?;
         find_parameters(&query).map_err(|error| error.message())
     }
 

@@ -17,8 +17,8 @@ use crate::request::query::Parameters;
 
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let query = call.parameters(&["prefix", "delimiter", "limit", "continuation_token", AT])?;
-    let (engine, list) = (call.engine()?, list_parameters(&query)?);
+    let query = &call.parameters;
+    let (engine, list) = (call.engine()?, list_parameters(query)?);
     let at = query.time(AT)?;
     let page = match at {
         None => engine.list_objects(&bucket, &list)?,
@@ -58,13 +58,21 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 /// # Errors
 /// `INVALID_REQUEST`.
 pub(super) fn list_parameters(query: &Parameters) -> Result<ListObjects<'_>, AdminError> {
-    let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
     Ok(ListObjects {
         prefix: query.text("prefix").unwrap_or_default().as_bytes(),
         delimiter: query.text("delimiter").filter(|text| !text.is_empty()).map(str::as_bytes),
         after: continuation(query)?,
-        max: limit.map_or(LIST_ENTRIES_MAX, usize_of),
+        max: entries_max(query)?,
     })
+}
+
+/// Returns the most entries of a page: `limit` of a query.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub(super) fn entries_max(query: &Parameters) -> Result<usize, AdminError> {
+    let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
+    Ok(limit.map_or(LIST_ENTRIES_MAX, usize_of))
 }
 
 /// Returns the position that the `continuation_token` of a query names.

@@ -18,12 +18,12 @@ fn upload_body(upload: ListedUpload) -> Upload {
 
 pub(crate) async fn list_uploads(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let query = call.parameters(&["prefix", "limit", "key_marker", "upload_id_marker"])?;
+    let query = &call.parameters;
     let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
     let list = ListUploads {
         prefix: query.text("prefix").unwrap_or_default().as_bytes(),
         delimiter: None,
-        after: position(&query)?,
+        after: position(query)?,
         max: limit.map_or(LIST_ENTRIES_MAX, usize_of),
     };
     let page = call.engine()?.list_uploads(&bucket, &list)?;
@@ -55,16 +55,13 @@ fn position(query: &Parameters) -> Result<Option<UploadPosition>, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::position;
-    use crate::request::query::Parameters;
+    use crate::routes::query_of;
     use cairn_engine::UploadPosition;
     use cairn_model::UploadId;
 
     #[test]
     fn markers_are_a_key_or_a_key_with_upload() {
-        let read = |query| {
-            let known = ["key_marker", "upload_id_marker"];
-            position(&Parameters::parse(Some(query), &known).expect("known"))
-        };
+        let read = |query| position(&query_of("list_multipart_uploads", query).expect("declared"));
         assert_eq!(read(""), Ok(None));
         assert_eq!(read("key_marker=a"), Ok(Some(UploadPosition::AfterKey(b"a".to_vec()))));
         let upload = UploadPosition::AfterUpload(b"a".to_vec(), UploadId(10));

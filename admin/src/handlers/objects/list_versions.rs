@@ -33,12 +33,12 @@ fn version_body(version: ListedVersion) -> ObjectVersion {
 
 pub(crate) async fn list_versions(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let query = call.parameters(&["prefix", "limit", "key_marker", "version_id_marker"])?;
+    let query = &call.parameters;
     let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
     let list = ListVersions {
         prefix: query.text("prefix").unwrap_or_default().as_bytes(),
         delimiter: None,
-        after: position(&query)?,
+        after: position(query)?,
         max: limit.map_or(LIST_ENTRIES_MAX, usize_of),
     };
     let page = call.engine()?.list_versions(&bucket, &list)?;
@@ -70,16 +70,13 @@ fn position(query: &Parameters) -> Result<Option<VersionPosition>, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::position;
-    use crate::request::query::Parameters;
+    use crate::routes::query_of;
     use cairn_engine::VersionPosition;
     use cairn_model::VersionName;
 
     #[test]
     fn markers_are_a_key_or_a_key_with_version() {
-        let read = |query| {
-            let known = ["key_marker", "version_id_marker"];
-            position(&Parameters::parse(Some(query), &known).expect("known"))
-        };
+        let read = |query| position(&query_of("list_object_versions", query).expect("declared"));
         assert_eq!(read(""), Ok(None));
         assert_eq!(read("key_marker=a"), Ok(Some(VersionPosition::AfterKey(b"a".to_vec()))));
         let version = VersionPosition::AfterVersion(b"a".to_vec(), VersionName::Null);

@@ -40,7 +40,7 @@ impl ObjectRef {
     /// # Errors
     /// As [`ObjectRef::of`]; `OBJECT_NOT_FOUND` if there was none at that moment; `INVALID_BUCKET_STATE`.
     pub(crate) fn with_moment(call: &Call<'_, '_>) -> Result<Self, AdminError> {
-        let query = call.parameters(&[VERSION_ID, AT])?;
+        let query = &call.parameters;
         let Some(at) = query.time(AT)? else {
             let (bucket, key) = (call.bucket()?, call.key()?);
             let version = query.text(VERSION_ID).map(crate::request::names::version_name).transpose()?;

@@ -19,7 +19,6 @@ use crate::error::AdminError;
 use crate::reply::Reply;
 
 pub(crate) async fn move_object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: MoveObject = call.json().await?;

@@ -28,7 +28,6 @@ use crate::reply::Reply;
 use crate::request::body::body_error;
 
 pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     let is_chunked = call.head.framing() == BodyFraming::Chunked;
     let size = if is_chunked { None } else { Some(declared_size(call.head)?) };

@@ -18,7 +18,6 @@ use crate::reply::Reply;
 use crate::request::names::version_name;
 
 pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (name, key) = (call.bucket_name()?, call.key()?);
     let _ = call.authorize_object(Action::PutObject, &name, &key)?;
     let bucket = call.bucket()?;

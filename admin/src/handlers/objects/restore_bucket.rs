@@ -39,7 +39,6 @@ enum Step {
 }
 
 pub(crate) async fn restore_bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let bucket = call.bucket()?;
     let RestoreBucket { at, prefix, dry_run, keep_newer } = call.json().await?;
     check_prefix(&prefix)?;

@@ -21,7 +21,6 @@ use crate::reply::Reply;
 type Headers = Vec<(String, Vec<u8>)>;
 
 pub(crate) async fn set_metadata(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
     let request: SetObjectMetadata = call.json().await?;

@@ -16,11 +16,11 @@ use crate::reply::Reply;
 
 pub(crate) async fn folder_usage(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
-    let query = call.parameters(&["prefix", "max_keys", "continuation_token"])?;
+    let query = &call.parameters;
     let prefix = query.text("prefix").unwrap_or_default();
     check_prefix(prefix)?;
     let keys = query.number("max_keys", 1..=USAGE_KEYS_MAX)?.unwrap_or(USAGE_KEYS_MAX);
-    let after = continuation(&query)?;
+    let after = continuation(query)?;
     if after.as_ref().is_some_and(|position| !is_below(position, prefix)) {
         return Err(AdminError::invalid("continuation_token is that of another prefix"));
     }

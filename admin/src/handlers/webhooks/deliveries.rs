@@ -18,7 +18,7 @@ use crate::request::query::Parameters;
 
 /// `GET /api/v1/webhook-deliveries`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let (query, has_details) = parse_query(call.head.query())?;
+    let (query, has_details) = parse_query(&call.parameters)?;
     let page = call.webhooks()?.deliveries(query).await?;
     let deliveries = if has_details {
         with_details(call.store()?, page.deliveries).await?
@@ -60,13 +60,8 @@ async fn with_details(store: &Store, entries: Vec<DeliveryEntry>) -> Result<Vec<
 /// Events that are read before other requests are served.
 const EVENTS_READ_AT_ONCE: usize = 32;
 
-/// The query parameters of the route.
-const PARAMETERS: [&str; 8] =
-    ["limit", "webhook_id", "event_id", "status", "lost", "details", "after_time", "after_id"];
-
 /// Returns the query, and whether the answer has details.
-fn parse_query(query: Option<&str>) -> Result<(DeliveryQuery, bool), AdminError> {
-    let query = Parameters::parse(query, &PARAMETERS)?;
+fn parse_query(query: &Parameters) -> Result<(DeliveryQuery, bool), AdminError> {
     let limit = query.number("limit", 1..=u64_of(PAGE_DELIVERIES_MAX))?;
     let not_an_id = |name| AdminError::invalid(format!("{name} is not an id"));
     let webhook = query.text("webhook_id").map(|id| WebhookId::parse(id).ok_or(not_an_id("webhook_id")));
@@ -113,8 +108,13 @@ fn parse_cursor(time: Option<&str>, id: Option<&str>) -> Result<Option<(Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::query_of;
 
     const ID: &str = "019b76da-a87b-7abc-8707-070707070707";
+
+    fn parse(query: &str) -> Result<(DeliveryQuery, bool), AdminError> {
+        parse_query(&query_of("list_webhook_deliveries", query)?)
+    }
 
     #[test]
     fn every_filter_is_parsed() {
@@ -122,20 +122,18 @@ mod tests {
             "limit=7&webhook_id={ID}&event_id={ID}&status=dropped&details=true\
              &after_time=2026-01-01T00:00:00.123Z&after_id={ID}"
         );
-        let (query, has_details) = parse_query(Some(&query)).expect("valid");
+        let (query, has_details) = parse(&query).expect("valid");
         assert!(has_details && !query.lost);
-        assert!(
-            parse_query(Some("lost=true&details=false")).is_ok_and(|(query, details)| query.lost && !details)
-        );
+        assert!(parse("lost=true&details=false").is_ok_and(|(query, details)| query.lost && !details));
         assert_eq!((query.limit, query.status), (7, Some(DeliveryStatus::Dropped)));
         assert_eq!((query.webhook, query.event), (WebhookId::parse(ID), EventId::parse(ID)));
         assert_eq!(query.after, Some((Timestamp(1_767_225_600_123), DeliveryId::parse(ID).expect("an id"))));
-        assert_eq!(parse_query(None).expect("valid").0.limit, 100);
+        assert_eq!(parse("").expect("valid").0.limit, 100);
     }
 
     #[test]
     fn invalid_parameters_are_refused() {
-        let code = |query: &str| parse_query(Some(query)).err().map_or("", |error| error.code());
+        let code = |query: &str| parse(query).err().map_or("", |error| error.code());
         for query in [
             "limit=0",
             "limit=1001",

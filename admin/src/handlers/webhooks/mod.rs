@@ -47,7 +47,6 @@ impl Call<'_, '_> {
 
 /// `GET /api/v1/webhooks`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let webhooks = call.webhooks()?.list();
     Reply::json(
         StatusCode::OK,
@@ -62,7 +61,6 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `GET /api/v1/webhooks/{id}`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let webhook = call.webhooks()?.get(call.webhook_id()?).ok_or(AdminError::WebhookNotFound)?;
     Reply::json(StatusCode::OK, &readable_body(&call, &webhook)?)
 }
@@ -79,7 +77,6 @@ fn readable_body(call: &Call<'_, '_>, webhook: &Webhook) -> Result<cairn_api::We
 
 /// `POST /api/v1/webhooks`. Only this response contains the signing secret.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let request: CreateWebhook = call.json().await?;
     if !call.context.capabilities.events {
         return Err(AdminError::EventsDisabled);
@@ -134,7 +131,6 @@ fn checked_bucket(name: BucketName) -> Result<String, AdminError> {
 
 /// `PATCH /api/v1/webhooks/{id}`: changes the members that are given. A filter that is null is removed.
 pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.webhook_id()?;
     let request: UpdateWebhook = call.json().await?;
     let change = WebhookChange {
@@ -154,7 +150,6 @@ pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 /// `PUT /api/v1/webhooks/{id}/status`. Disabling drops the pending deliveries.
 pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.webhook_id()?;
     let SetStatus { enabled } = call.json().await?;
     let webhooks = call.webhooks()?;
@@ -167,9 +162,7 @@ pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminErr
 }
 
 /// `POST /api/v1/webhooks/{id}/resume`: sends what waits because the target was away.
-pub(crate) async fn resume(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn resume(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let id = call.webhook_id()?;
     let webhooks = call.webhooks()?;
     let pending = webhooks.get(id).ok_or(AdminError::WebhookNotFound)?.health.pending;
@@ -178,16 +171,13 @@ pub(crate) async fn resume(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 }
 
 /// `DELETE /api/v1/webhooks/{id}`: with its secret and pending deliveries.
-pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delete(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let webhook = call.webhooks()?.delete(call.webhook_id()?).await?;
     Ok(Reply::no_content().detail(described(&webhook)))
 }
 
 /// `POST /api/v1/webhooks/{id}/rotate-secret`. Only this response contains the new secret.
 pub(crate) async fn rotate_secret(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.webhook_id()?;
     let request: RotateSecret = call.optional_json().await?;
     let overlap = request.overlap_seconds.unwrap_or(OVERLAP_SECONDS_DEFAULT);
@@ -204,9 +194,7 @@ pub(crate) async fn rotate_secret(mut call: Call<'_, '_>) -> Result<Reply, Admin
 }
 
 /// `POST /api/v1/webhooks/{id}/test`: sends one event outside the queue.
-pub(crate) async fn test(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn test(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (id, webhooks) = (call.webhook_id()?, Arc::clone(call.webhooks()?));
     let probe = call.until_disconnect(async move { Ok(webhooks.test(id).await?) }).await?;
     let body = test_body(probe);

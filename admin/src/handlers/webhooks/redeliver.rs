@@ -12,9 +12,7 @@ use crate::error::AdminError;
 use crate::reply::Reply;
 
 /// `POST /api/v1/webhook-deliveries/{id}/redeliver`. Answers with the new delivery.
-pub(crate) async fn delivery(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
-    call.no_body().await?;
+pub(crate) async fn delivery(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let id = DeliveryId::parse(&call.segment("id")?).ok_or(AdminError::DeliveryNotFound)?;
     let queued = call.webhooks()?.redeliver_delivery(id).await?;
     let detail = format!("webhook {}, event {}, delivery {}", queued.webhook_id, queued.event_id, queued.id);
@@ -23,7 +21,6 @@ pub(crate) async fn delivery(mut call: Call<'_, '_>) -> Result<Reply, AdminError
 
 /// `POST /api/v1/webhooks/{id}/redeliver`: the events of a period, all or those whose delivery failed.
 pub(crate) async fn period(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let id = call.webhook_id()?;
     let RedeliverEvents { since, until, only } = call.json().await?;
     let since = parse_time("since", &since)?;

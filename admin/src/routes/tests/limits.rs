@@ -1,6 +1,5 @@
 //! Limits that the OpenAPI document and the documentation repeat: they are those that the server enforces.
 
-use super::*;
 use crate::handlers::openapi;
 use crate::limits::*;
 use cairn_api::{
@@ -88,7 +87,7 @@ fn of_parameters() -> [(&'static str, TypeSchema, &'static str, u64); 10] {
 
 #[test]
 fn the_openapi_document_has_the_limits_of_the_server() {
-    let document = openapi::describe(operations().chain(openapi::PUBLIC_OPERATIONS));
+    let document = openapi::describe(crate::routes::described());
     let mut wrong: Vec<_> = described()
         .into_iter()
         .filter_map(|(schema, member, keyword, limit)| {

@@ -21,7 +21,6 @@ use crate::limits::{HISTORY_ENTRIES_MAX, HISTORY_EVENTS_MAX, HISTORY_TIME_MAX};
 use crate::reply::Reply;
 
 pub(crate) async fn history(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    call.no_parameters()?;
     let history = call.wait_for_read(collect(&call)).await?;
     if history.entries.is_empty() && history.complete {
         return Err(AdminError::ObjectNotFound);

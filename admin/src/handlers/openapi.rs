@@ -1,27 +1,17 @@
 //! The OpenAPI 3.1 document of the API.
 //!
-//! Paths, methods, names and permissions come from the table of routes; parameters, bodies and errors from
-//! [`operations`]; the operations of visitors from [`public`]; the schemas of bodies from the types of `cairn_api`. A test of
-//! `routes` checks that they agree. The end-to-end tests check a running server against the document.
-
-mod operations;
-mod public;
+//! It follows from the table of routes, and the schemas of bodies from the types of `cairn_api`. The end-to-end tests check
+//! a running server against the document.
 
 use std::sync::OnceLock;
 
-use cairn_api::{Error, Schemas, TypeSchema, schema_of};
+use cairn_api::{BucketName, CapabilityToken, Error, Id, ObjectKey, Schemas, TypeSchema, schema_of};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::call::Call;
-use crate::error::AdminError;
-use crate::operation::{Access, Operation};
+use crate::operation::{Access, Content, Occurrence, Operation};
 use crate::reply::Reply;
 use crate::request::path::variables;
-#[cfg(test)]
-pub(crate) use operations::DESCRIPTIONS;
-use operations::{Content, Description, description};
-pub(crate) use public::PUBLIC_OPERATIONS;
 
 const INTRODUCTION: &str = "The management plane of a Cairn server. Path segments are percent-decoded once; a key is the \
      rest of the path, slashes included. Unknown fields and parameters are refused. \
@@ -29,27 +19,19 @@ const INTRODUCTION: &str = "The management plane of a Cairn server. Path segment
      header; a valid one in the request is used again.";
 
 /// Answers `GET /api/v1/openapi.json`. The document is made by the first call.
-pub(crate) fn document(
-    call: &Call<'_, '_>,
-    operations: impl Iterator<Item = &'static Operation>,
-) -> Result<Reply, AdminError> {
+pub(crate) fn document(operations: impl Iterator<Item = (&'static str, &'static Operation)>) -> Reply {
     static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
-    call.no_parameters()?;
     let text = DOCUMENT.get_or_init(|| describe(operations).to_string().into_bytes());
-    Ok(Reply::bytes(StatusCode::OK, "application/json", text.clone()))
+    Reply::bytes(StatusCode::OK, "application/json", text.clone())
 }
 
-/// Returns the whole document.
-///
-/// # Panics
-/// Panics when an operation has no description. A test of `routes` excludes that.
-pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> Value {
+/// Returns the whole document, of operations with their tags.
+pub(crate) fn describe(operations: impl Iterator<Item = (&'static str, &'static Operation)>) -> Value {
     let (mut paths, mut schemas): (Map<String, Value>, _) = (Map::new(), Schemas::default());
-    for operation in operations {
-        let description = description(operation.name).expect("every operation has a description");
+    for (tag, operation) in operations {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         let method = operation.method.as_str().to_ascii_lowercase();
-        path[method] = describe_operation(operation, description, &mut schemas);
+        path[method] = describe_operation(tag, operation, &mut schemas);
     }
     json!({
         "openapi": "3.1.0",
@@ -71,21 +53,23 @@ pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> 
     })
 }
 
-fn describe_operation(operation: &Operation, description: &Description, schemas: &mut Schemas) -> Value {
+fn describe_operation(tag: &str, operation: &Operation, schemas: &mut Schemas) -> Value {
     let mut described = json!({
         "operationId": operation.name,
-        "summary": description.summary,
-        "tags": [description.tag],
+        "summary": operation.summary,
+        "tags": [tag],
         "security": security(operation.access),
-        "responses": responses(operation, description, schemas),
+        "responses": responses(operation, schemas),
     });
     if let Access::Roles(roles) = operation.access {
         let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
         described["x-roles"] = names.into();
     }
-    let in_path = variables(operation.path).map(|name| ("path", name, operations::path_schema(name), true));
-    let in_query =
-        description.query.iter().map(|query| ("query", query.name, query.schema, query.is_required));
+    let in_path = variables(operation.path).map(|name| ("path", name, path_schema(name), true));
+    let in_query = operation.query.unwrap_or_default().iter();
+    let in_query = in_query.filter(|parameter| parameter.occurrence != Occurrence::Family).map(|parameter| {
+        ("query", parameter.name, parameter.schema, parameter.occurrence == Occurrence::Required)
+    });
     let parameters: Vec<Value> = in_path
         .chain(in_query)
         .map(|(place, name, schema, is_required)| {
@@ -95,11 +79,22 @@ fn describe_operation(operation: &Operation, description: &Description, schemas:
     if !parameters.is_empty() {
         described["parameters"] = parameters.into();
     }
-    if let Some(request) = description.request {
+    if let Some(request) = operation.request {
         let content = content(request.content, |schema| schemas.request(schema));
         described["requestBody"] = json!({"required": request.is_required, "content": content});
     }
     described
+}
+
+/// Returns the schema of a variable segment of a path.
+fn path_schema(name: &str) -> TypeSchema {
+    match name {
+        "bucket" => schema_of::<BucketName>(),
+        "key" => schema_of::<ObjectKey>(),
+        "token" => schema_of::<CapabilityToken>(),
+        "request_id" => schema_of::<String>(),
+        _ => schema_of::<Id>(),
+    }
 }
 
 fn security(access: Access) -> Value {
@@ -118,9 +113,9 @@ fn content(content: Content, mut reference: impl FnMut(TypeSchema) -> Value) -> 
     }
 }
 
-fn responses(operation: &Operation, description: &Description, schemas: &mut Schemas) -> Value {
+fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
-    for success in description.successes {
+    for success in operation.successes {
         let mut response = json!({"description": success.meaning});
         if let Some(body) = success.content {
             response["content"] = content(body, |schema| schemas.response(schema));
@@ -128,7 +123,7 @@ fn responses(operation: &Operation, description: &Description, schemas: &mut Sch
         responses.insert(success.status.to_string(), response);
     }
     let error = content(Content::Json(schema_of::<Error>()), |schema| schemas.response(schema));
-    for (status, codes) in errors(operation, description) {
+    for (status, codes) in errors(operation) {
         let known = json!({"description": codes.join(", "), "content": error});
         responses.entry(status.to_string()).or_insert(known);
     }
@@ -136,7 +131,7 @@ fn responses(operation: &Operation, description: &Description, schemas: &mut Sch
 }
 
 /// Returns the error codes of an operation by status: those that all have, those of its kind, and its own.
-fn errors(operation: &Operation, description: &Description) -> Vec<(u16, Vec<&'static str>)> {
+fn errors(operation: &Operation) -> Vec<(u16, Vec<&'static str>)> {
     let mut codes: Vec<(u16, &'static str)> = Vec::new();
     if operation.access != Access::Public {
         codes.extend([(400, "INVALID_REQUEST"), (401, "UNAUTHENTICATED"), (429, "TOO_MANY_REQUESTS")]);
@@ -145,13 +140,13 @@ fn errors(operation: &Operation, description: &Description) -> Vec<(u16, Vec<&'s
     if matches!(operation.access, Access::Roles(_)) {
         codes.push((403, "FORBIDDEN"));
     }
-    if description.request.is_some() {
+    if operation.request.is_some() {
         codes.extend([(408, "INVALID_REQUEST"), (411, "INVALID_REQUEST"), (413, "PAYLOAD_TOO_LARGE")]);
     }
     if operation.is_recorded() {
         codes.push((507, "STORAGE_FULL"));
     }
-    codes.extend_from_slice(description.errors);
+    codes.extend_from_slice(operation.errors);
     codes.sort_by_key(|(status, _)| *status);
     let mut by_status: Vec<(u16, Vec<&'static str>)> = Vec::new();
     for (status, code) in codes {
