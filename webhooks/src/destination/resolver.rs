@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::limits::{LOOKUP_THREAD_IDLE, LOOKUPS_MAX};
 
@@ -114,7 +116,7 @@ impl SystemResolver {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code that can panic runs while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A thread: looks names up until there is nothing to do for a while.
@@ -144,7 +146,7 @@ impl Shared {
                 state.threads -= usize::from(found.is_none());
                 return found;
             }
-            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.work.wait_for(&mut state, left);
         }
     }
 }
