@@ -255,7 +255,7 @@ def test_connection_limit_in_little_memory(make_store: MakeStore):
     """With the least memory, a few visitors at a time are served; a further one takes the place of an idle one."""
     small = {"SERVICE_SERVER_MEMORY_LIMIT": "73MiB", "SERVICE_SERVER_EXECUTORS": "1", "SERVICE_STORAGE_SLICES": "1"}
     store = filled(make_store(**small).start())
-    assert "password_hashes=1" in store.output()
+    store.wait_output("password_hashes=1")
     url = share(store, password="correct horse")
     idle = [console(store) for _ in range(30)]
     answers: list[int] = []
