@@ -114,7 +114,7 @@ def test_requests_are_logged_and_counted_without_tokens(open_store: Cairn):
     counted = lambda: scrape(open_store).sum("service_requests_total", **wanted) > before.sum("service_requests_total", **wanted)
     until(counted, lambda: open_store.output()[-2000:])
     now = scrape(open_store)
-    assert now.sum("service_response_bytes_total", plane="console") >= before.sum("service_http_response_bytes_total", plane="console") + len(BODY)
+    assert now.sum("service_response_bytes_total", plane="console") >= before.sum("service_response_bytes_total", plane="console") + len(BODY)
     assert now.sum("service_connections_accepted_total", plane="console") > 0
     assert "plane=console method=GET" in open_store.wait_output("route=/s/{token}/content")
     assert token not in open_store.output() and token not in now.text
