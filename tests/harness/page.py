@@ -7,7 +7,7 @@ of the Content-Security-Policy, requests.
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -155,21 +155,24 @@ class Page:
         )
         return next(iter(found.values()))
 
+    def _with(self, selector: str, name: str, act: Callable[[str], object], seconds: float = WAIT_SECONDS) -> None:
+        """Does something with an element, and with the next one of that name if the view was drawn again in between."""
+        give_up = time.monotonic() + seconds
+        while True:
+            try:
+                act(self.element(selector, name, seconds))
+                return
+            except BrowserError as error:
+                if "stale element" not in str(error) or time.monotonic() > give_up:
+                    raise
+
     def has(self, name: str) -> bool:
         """Returns whether a button or link with this name is visible."""
         return self.run(f"async (selector, name) => {{ {_FIND} return find(selector, name).some(shown); }}", _CONTROL, name)
 
     def click(self, name: str, seconds: float = WAIT_SECONDS) -> None:
         """Clicks a button or link. Fails if something covers it."""
-        give_up = time.monotonic() + seconds
-        while True:
-            try:
-                self.browser.call(f"element/{self.element(_CONTROL, name, seconds)}/click")
-                return
-            except BrowserError as error:
-                # The view may have been drawn again in between.
-                if "stale element" not in str(error) or time.monotonic() > give_up:
-                    raise
+        self._with(_CONTROL, name, lambda element: self.browser.call(f"element/{element}/click"), seconds)
 
     def act(self, name: str) -> None:
         """Clicks something in the menu of an object."""
@@ -178,18 +181,20 @@ class Page:
 
     def fill(self, label: str, value: str) -> None:
         """Types into a field in place of what is in it."""
-        field = self.element(_FIELD, label)
-        self.browser.call(f"element/{field}/clear")
-        self.browser.call(f"element/{field}/value", text=value)
+        def type_in(field: str) -> None:
+            self.browser.call(f"element/{field}/clear")
+            self.browser.call(f"element/{field}/value", text=value)
+
+        self._with(_FIELD, label, type_in)
 
     def choose(self, label: str, value: str) -> None:
         """Chooses an option of a list by its value."""
-        field = self.element("select", label)
-        self.run("""async (field, value) => { field.value = value; field.dispatchEvent(new Event("change", {bubbles: true})); }""", self.reference(field), value)
+        change = """async (field, value) => { field.value = value; field.dispatchEvent(new Event("change", {bubbles: true})); }"""
+        self._with("select", label, lambda field: self.run(change, self.reference(field), value))
 
     def check(self, label: str) -> None:
         """Clicks a checkbox."""
-        self.browser.call(f"element/{self.element('input[type=checkbox]', label)}/click")
+        self._with("input[type=checkbox]", label, lambda box: self.browser.call(f"element/{box}/click"))
 
     def upload(self, label: str, *files: Path) -> None:
         """Chooses files in an input, as the browser's own dialog does. The input itself may be hidden."""

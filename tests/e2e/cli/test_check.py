@@ -83,8 +83,8 @@ def test_short_secrets_are_reported_by_the_check_and_at_the_start(make_store: Ma
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("warning") and "SERVICE_ROOT_SECRET_KEY" in line]
     assert done.returncode == 0 and "32 bytes" in line
     store.start()
-    assert "SERVICE_ROOT_SECRET_KEY is shorter than the recommended 32 bytes" in store.output()
-    assert "short-root-secret" not in done.stdout + store.output()
+    output = store.wait_output("SERVICE_ROOT_SECRET_KEY is shorter than the recommended 32 bytes")
+    assert "short-root-secret" not in done.stdout + output
 
 
 def test_another_master_key_is_reported(make_store: MakeStore):

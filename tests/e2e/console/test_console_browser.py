@@ -414,6 +414,13 @@ def test_webhook(page: Page, console_store: Cairn, bucket: str):
         page.see("The test event was delivered (HTTP 204).")
         page.click("Done")
         console_store.s3.put(bucket, "noticed.txt", b"x")
+
+        def delivered() -> list[str]:
+            asked = {"status": "succeeded", "details": "true"}
+            return [one.get("object") for one in expect(console_store.admin.get("/webhook-deliveries", params=asked), 200)["deliveries"]]
+
+        # The list stays as it was read while it has the focus.
+        until(lambda: "noticed.txt" in delivered(), "the delivery")
         page.click("Deliveries")
         page.settled()
         page.see("noticed.txt")

@@ -61,6 +61,17 @@ def halfway(page: Page, done: int) -> None:
     }""", done, what="notes of what has arrived")
 
 
+def nothing_is_left(page: Page, bucket: str) -> None:
+    """Waits until the browser has forgotten the folder, which is a moment after the end is shown."""
+    page.wait("""async (bucket) => {
+        const ended = (request) => new Promise((resolve, reject) => Object.assign(request, {onsuccess: () => resolve(request.result), onerror: reject}));
+        const database = await ended(indexedDB.open("cairn-uploads"));
+        const batches = await ended(database.transaction("batches").objectStore("batches").getAll());
+        database.close();
+        return !batches.some((batch) => batch.bucket === bucket);
+    }""", bucket, what="an upload that is forgotten")
+
+
 def arrives_unnoticed(store: Cairn, bucket: str, folder: Path) -> None:
     """Stores one of the files that are held, as if its answer had been lost with the page."""
     key = max(keys_below(folder) - set(store.s3.list_all(bucket)))
@@ -110,7 +121,8 @@ def test_folder_is_continued_after_the_page_was_closed(page: Page, console_store
     page.see(f"{left} files uploaded", seconds=120)
     assert uploaded(page) == left, "only what is missing is sent"
     assert set(console_store.s3.list_all(bucket)) == keys_below(folder)
-    assert "interrupted" not in page.text()
+    page.gone("interrupted")
+    nothing_is_left(page, bucket)
     page.load(f"#/bucket/{bucket}")
     page.settled()
     assert "interrupted" not in page.text()
@@ -147,6 +159,7 @@ def test_all_uploads_are_cancelled_at_once(page: Page, console_store: Cairn, buc
     halfway(page, 10)
     page.click("Cancel all")
     page.click("Close")
+    nothing_is_left(page, bucket)
     page.load(f"#/bucket/{bucket}")
     page.settled()
     assert "interrupted" not in page.text()

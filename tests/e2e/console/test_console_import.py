@@ -102,7 +102,7 @@ def test_a_run_is_paused_and_resumed(page: Page, console_store: Cairn, bucket: s
     page.run("async () => { document.querySelector('.chart svg[role=img]').dataset.old = ''; }")
     page.wait(f"async () => document.querySelector('.chart svg[role=img]:not([data-old])') && document.activeElement?.dataset.run === '{run}'")
     page.run(press)
-    page.wait(f"async () => !{row}?.innerText.includes('Paused')")
+    page.wait(f"async () => {row}?.innerText.includes('Paused') === false")
     assert state() is None
     page.wait("async () => /H/.test(document.querySelector('.chart svg[role=img] .line')?.getAttribute('d')) && new Set(document.querySelector('.chart svg[role=img] .line').getAttribute('d').match(/V[0-9.]+/g)).size > 1")
     # The values of one moment are said. A chart that somebody reads stays; afterwards the view goes on.

@@ -114,7 +114,7 @@ def test_requests_are_logged_and_counted_without_tokens(open_store: Cairn):
     counted = lambda: scrape(open_store).sum("service_requests_total", **wanted) > before.sum("service_requests_total", **wanted)
     until(counted, lambda: open_store.output()[-2000:])
     now = scrape(open_store)
-    assert now.sum("service_response_bytes_total", plane="console") >= before.sum("service_http_response_bytes_total", plane="console") + len(BODY)
+    assert now.sum("service_response_bytes_total", plane="console") >= before.sum("service_response_bytes_total", plane="console") + len(BODY)
     assert now.sum("service_connections_accepted_total", plane="console") > 0
     assert "plane=console method=GET" in open_store.wait_output("route=/s/{token}/content")
     assert token not in open_store.output() and token not in now.text
@@ -255,7 +255,7 @@ def test_connection_limit_in_little_memory(make_store: MakeStore):
     """With the least memory, a few visitors at a time are served; a further one takes the place of an idle one."""
     small = {"SERVICE_SERVER_MEMORY_LIMIT": "73MiB", "SERVICE_SERVER_EXECUTORS": "1", "SERVICE_STORAGE_SLICES": "1"}
     store = filled(make_store(**small).start())
-    assert "password_hashes=1" in store.output()
+    store.wait_output("password_hashes=1")
     url = share(store, password="correct horse")
     idle = [console(store) for _ in range(30)]
     answers: list[int] = []

@@ -84,6 +84,8 @@ def test_default_retention_warns_of_compliance(page: Page, console_store: Cairn,
     page.see("COMPLIANCE cannot be undone for them.")
     page.see("before 2 years have passed")
     page.press("Escape")
+    # The button does nothing until its dialog has ended.
+    page.wait("async () => !document.querySelector('dialog')", what="no dialog")
     assert expect(console_store.admin.get(path), 200)["default_retention"] is None
     page.click("Change default retention")
     page.choose("Mode", "GOVERNANCE")

@@ -104,8 +104,11 @@ def test_undo_does_not_draw_over_what_is_entered_elsewhere(page: Page, console_s
     page.see("Deleted.")
     page.go("policy", "new")
     page.fill("Name", "half a policy")
+    page.run("async () => performance.clearResourceTimings()")
     page.click("Undo")
     page.gone("Deleted.")
+    answered = "async () => performance.getEntriesByType('resource').some((one) => one.name.endsWith('/undelete') && one.responseEnd > 0)"
+    page.wait(answered, what="the answer after which the view could be drawn")
     page.wait("async () => !document.querySelector('main[aria-busy]')")
     assert page.run("async () => [...document.querySelectorAll('main input')].some((one) => one.value === 'half a policy')")
     page.click("Discard")
@@ -189,5 +192,6 @@ def test_view_that_is_chosen_while_the_console_starts_is_a_step_of_the_history(p
     page.settled()
     page.see(versioned)
     page.run("async () => history.back()")
+    page.wait("async () => location.hash === '#/buckets'", what="the view before")
     page.settled()
     assert page.run("async () => [location.hash, history.state.entry]") == ["#/buckets", 0]

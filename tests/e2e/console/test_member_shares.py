@@ -191,6 +191,9 @@ def test_a_member_shares_in_the_console(served: Cairn, run_folder: Path):
         page.see("of mia")
         assert "of somebody else" not in page.text() and page.violations() == []
         page.click("Sharing")
+        # The page of the object shows the same texts.
+        page.wait("async () => location.hash.startsWith('#/sharing')", what="the list of links")
+        page.settled()
         page.see(f"{OWN}/a.txt")
         assert "of mia" in page.text() and "of somebody else" not in page.text() and "Embeds" not in page.text()
         page.load("#/public")

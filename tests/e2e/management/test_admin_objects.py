@@ -14,6 +14,7 @@ import requests
 from harness.damage import find_bytes, flip_bit, volumes
 from harness.management import Management, expect, expect_refusal, segment
 from harness.server import Cairn
+from harness.wait import until
 from harness.wire import Connection, encode_head
 
 MIB = 1 << 20
@@ -270,9 +271,7 @@ def test_aborted_upload_leaves_nothing(own_store: Cairn):
             head = [("Host", "h"), ("Authorization", admin.headers["Authorization"]), ("Content-Length", str(10 * MIB))]
             connection.send(encode_head("PUT", "/api/v1/buckets/broken-off/object/k", head) + b"x" * sent)
     # The server notices the closed connections while it answers other requests.
-    for _ in range(200):
-        if expect(admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0:
-            break
+    until(lambda: expect(admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0, "space stays reserved")
     found = expect(admin.get("/storage/inspect"), 200)
     assert (found["complete"], found["objects"], found["orphaned_bytes"], found["findings"]) == (True, 0, 0, [])
     assert expect(admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0

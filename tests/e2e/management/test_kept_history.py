@@ -84,7 +84,7 @@ def test_damaged_file_is_set_aside(own_store: Cairn, harm: str):
     }[harm]
     file.write_bytes(wrong)
     own_store.start()
-    assert "the history of metrics cannot be read and begins anew" in own_store.log.read_text()
+    own_store.wait_output("the history of metrics cannot be read and begins anew")
     assert (own_store.data / "history.damaged").read_bytes() == wrong
     assert own_store.s3.put("photos", "a", b"x").status == 200
     assert len(days(own_store)["time"]) == 1

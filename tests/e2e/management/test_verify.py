@@ -113,7 +113,8 @@ def test_flipped_bit_is_found_in_its_block(own_store: Cairn, block: int):
     found = verify(own_store, "buckets/hurt")
     assert found["complete"] and found["corrupt_count"] == 1 and found["versions_verified"] == len(bodies)
     assert [(one["key"], one["detail"]) for one in found["corrupt"]] == [(key, f"block {block}")]
-    assert f"block {block}" in own_store.output() and f"hurt/{key}" in own_store.output()
+    for text in (f"block {block}", f"hurt/{key}"):
+        own_store.wait_output(text)
     for other, body in bodies.items():
         if other != key:
             assert s3.get("hurt", other).body == body

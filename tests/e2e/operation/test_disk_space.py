@@ -130,7 +130,7 @@ def test_filling_disk_is_reported_before_and_while_writes_are_refused(on_small_d
     wait_for_state(store, "ok")
     assert store.s3.put("filled", "after", bytes(8 * MIB)).status == 200
     assert "notices" not in requests.get(f"{store.management}/ready", timeout=20).json()
-    lines = store.output()
+    lines = store.wait_output("writes are accepted again")
     for line in ("disk space is low", "writes are refused: no disk space", "writes are accepted again"):
         assert lines.count(line) == 1, f"{line}:\n{lines}"
     assert store.stop() == 0

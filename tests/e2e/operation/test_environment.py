@@ -71,7 +71,7 @@ def test_locked_memory_bounds_the_number_of_executors(store_of_user: Cairn):
     assert 1 < possible < MANY_EXECUTORS and "LimitMEMLOCK" in output, output
     store.extra["SERVICE_SERVER_EXECUTORS"] = str(possible)
     store.start(list(limit))
-    assert f"executors={possible}" in store.output()
+    store.wait_output(f"executors={possible}")
     put_and_get(store)
 
 
@@ -84,7 +84,7 @@ def test_too_few_open_files_are_refused_before_a_store_is_made(make_store: MakeS
     store.log.unlink()
     store.start(["prlimit", f"--nofile={least}"])
     put_and_get(store)
-    assert "server.connections_max is lowered" in store.output()
+    store.wait_output("server.connections_max is lowered")
 
 
 def test_the_limit_on_open_files_is_raised_before_the_store_is_opened(make_store: MakeStore):
@@ -135,7 +135,7 @@ def test_the_server_runs_in_a_sandbox_without_preallocation(make_store: MakeStor
 def test_a_missing_disk_is_no_new_store_if_none_may_be_created(make_store: MakeStore):
     """The mount point of a disk that is not mounted is an empty folder."""
     store = make_store().start()
-    assert "held no store: a new, empty one was created" in store.output()
+    store.wait_output("held no store: a new, empty one was created")
     put_and_get(store)
     assert store.stop() == 0
     mounted, unmounted = store.data, store.data.with_name("unmounted")
@@ -150,6 +150,7 @@ def test_a_missing_disk_is_no_new_store_if_none_may_be_created(make_store: MakeS
     store.log.unlink()
     store.start()
     assert store.s3.get("kept", "k100").body == b"x" * 100
+    assert store.stop() == 0
     assert "held no store" not in store.output()
 
 

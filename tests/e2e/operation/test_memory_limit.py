@@ -47,7 +47,7 @@ def stalled(store: Cairn) -> list[Connection]:
 def test_small_server_stays_within_its_memory_limit(make_store: MakeStore):
     """The limit is 256 MiB, as in a small container. Many large uploads and downloads run, some of them stalled."""
     store = make_store(SERVICE_SERVER_MEMORY_LIMIT="256MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2").start()
-    divided = re.search(r"memory divided.*", store.output())[0]
+    divided = re.search(r"memory divided.*", store.wait_output("memory divided"))[0]
     assert f"limit={LIMIT_BYTES}" in divided and "cache_bytes=" in divided, divided
     store.s3.create_bucket(BUCKET)
     with watched(store) as samples, ThreadPoolExecutor(THREADS) as pool:
@@ -91,7 +91,7 @@ def test_too_low_memory_limit_is_refused_at_startup(make_store: MakeStore, setti
 def test_connection_limit_that_does_not_fit_logs_a_warning(make_store: MakeStore):
     """The default number of connections is reduced silently, a configured one with a warning."""
     store = make_store(SERVICE_SERVER_MEMORY_LIMIT="256MiB", SERVICE_SERVER_CONNECTIONS_MAX="5000").start()
-    assert "server.connections_max is lowered from 5000" in store.output()
+    store.wait_output("server.connections_max is lowered from 5000")
     assert store.stop() == 0
 
 

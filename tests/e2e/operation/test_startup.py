@@ -100,7 +100,7 @@ def test_stray_variables_of_orchestrators_cause_a_warning(make_store: MakeStore)
     """Consul and Swarm set `SERVICE_NAME` and `SERVICE_PORT`, which prevented the start."""
     store = make_store(SERVICE_NAME="files", SERVICE_PORT="7600").start()
     for name in ("SERVICE_NAME", "SERVICE_PORT"):
-        assert f"{name} is not a configuration key and has no effect" in store.output()
+        store.wait_output(f"{name} is not a configuration key and has no effect")
     assert store.stop() == 0
 
 

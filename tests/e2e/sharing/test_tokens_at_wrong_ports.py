@@ -13,6 +13,7 @@ from harness.management import API, expect
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.server import LOOPBACK, Cairn
 from harness.shares import Share, share_body
+from harness.wait import until
 from harness.wire import Connection, Response, encode_head
 
 # What may stand in front of a token at any port. `files` is a possible name of a bucket, `photos` one that exists.
@@ -132,8 +133,10 @@ def test_data_plane_says_that_shares_are_elsewhere(own: Cairn) -> None:
         assert share.token.encode() not in answer.body and answer.get("cache-control") == "no-store"
     assert send(own.s3_port, "HEAD", share.path).status == 404
     assert share.content().content == b"a secret"
-    found = scrape(own)
-    assert found.sum("service_requests_total", plane="data", route="/s/{token}", operation="get_share", method="GET") == 4
+    counted = {"plane": "data", "route": "/s/{token}", "operation": "get_share", "method": "GET"}
+    # A request is counted after its response.
+    found = until(lambda: (now := scrape(own)).sum("service_requests_total", **counted) >= 4 and now, "not counted")
+    assert found.sum("service_requests_total", **counted) == 4
 
 
 def test_keys_that_look_like_links_are_still_recorded(own: Cairn) -> None:
