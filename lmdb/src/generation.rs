@@ -13,7 +13,6 @@ use crate::reading_threads;
 use crate::steady_io::cannot_preallocate;
 use crate::table::{Database, TOTALS_TABLE, Table};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
-use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::retry_on_intr;
 use std::fs::File;
@@ -21,7 +20,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Name of the data file in the folder of an environment.
 pub(crate) const DATA_FILE: &str = "data.mdb";
@@ -204,7 +203,7 @@ impl Generation {
         // Before the meta page of a transaction is written: see `begin_read`.
         self.last_begun.store(id, Ordering::SeqCst);
         // Held until what is committed is noted, so that a pin finds both or none.
-        let mut noted = self.committed.lock();
+        let mut noted = self.lock_committed();
         txn.commit()?;
         // A transaction without a change leaves its number to the next.
         let last = self.env.info().last_txn_id;
@@ -234,12 +233,16 @@ impl Generation {
         Ok(meta)
     }
 
+    fn lock_committed(&self) -> MutexGuard<'_, Option<Committed>> {
+        self.committed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Begins to read the newest snapshot, and returns what its transaction left.
     ///
     /// # Errors
     /// Those of LMDB, also if no log makes its commits durable.
     pub(crate) fn begin_read_committed(&self) -> Result<(RoTxn<'_, WithTls>, Committed), Error> {
-        let committed = self.committed.lock();
+        let committed = self.lock_committed();
         let read = begin_read(self)?;
         let committed =
             committed.ok_or_else(|| Error::Lmdb("no log makes its commits durable".to_owned()))?;
@@ -253,7 +256,7 @@ impl Generation {
     /// Those of LMDB and of reading the data file.
     pub(crate) fn begin_read_with_roots(&self) -> Result<(RoTxn<'_, WithTls>, MetaFields), Error> {
         // Held so that no transaction is committed meanwhile.
-        let _none_commits = self.committed.lock();
+        let _none_commits = self.lock_committed();
         let read = begin_read(self)?;
         let roots = self.read_meta(read.id())?;
         Ok((read, roots))
@@ -261,13 +264,13 @@ impl Generation {
 
     /// Returns what the last committed transaction left. `None` without a log.
     pub(crate) fn committed(&self) -> Option<Committed> {
-        *self.committed.lock()
+        *self.lock_committed()
     }
 
     /// Leaves it to a log to make commits durable. `next` is the place of the next record. Nobody else may
     /// commit meanwhile.
     pub(crate) fn leave_flushes_to_log(&self, next: Position) -> Result<(), Error> {
-        *self.committed.lock() = Some(Committed { meta: self.read_meta(self.last_committed())?, next });
+        *self.lock_committed() = Some(Committed { meta: self.read_meta(self.last_committed())?, next });
         self.set_no_sync(FlagSetMode::Enable)
     }
 
@@ -278,7 +281,7 @@ impl Generation {
 
     /// Lets LMDB flush each commit. The caller has flushed the earlier ones.
     pub(crate) fn flush_commits(&self) -> Result<(), Error> {
-        *self.committed.lock() = None;
+        *self.lock_committed() = None;
         self.set_no_sync(FlagSetMode::Disable)
     }
 

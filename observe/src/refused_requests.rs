@@ -9,11 +9,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_model::{Timestamp, client_network};
-use parking_lot::Mutex;
 
 use crate::refusal_facts::{DecidingRule, RefusedRight, RefusingSetting};
 
@@ -183,6 +182,10 @@ pub struct RefusedRecorder {
     ring: usize,
 }
 
+fn lock(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
+    ring.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl RefusedRequests {
     /// Makes rings for this many executors.
     #[must_use]
@@ -203,8 +206,7 @@ impl RefusedRequests {
     /// Returns the requests that `is_wanted`, the latest first.
     #[must_use]
     pub fn list(&self, is_wanted: impl Fn(&RefusedRequest) -> bool) -> Vec<Arc<RefusedRequest>> {
-        let all =
-            self.0.rings.iter().flat_map(|ring| ring.lock().entries.iter().cloned().collect::<Vec<_>>());
+        let all = self.0.rings.iter().flat_map(|ring| lock(ring).entries.iter().cloned().collect::<Vec<_>>());
         let mut found: Vec<_> = all.filter(|(_, request)| is_wanted(request)).collect();
         found.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
         found.into_iter().map(|(_, request)| request).collect()
@@ -222,7 +224,7 @@ impl RefusedRecorder {
     pub fn record(&self, request: RefusedRequest) {
         let request = Arc::new(request.bounded());
         let sequence = self.shared.recorded.fetch_add(1, Ordering::Relaxed);
-        self.shared.rings[self.ring].lock().push(sequence, request);
+        lock(&self.shared.rings[self.ring]).push(sequence, request);
     }
 }
 

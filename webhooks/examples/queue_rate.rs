@@ -11,12 +11,11 @@ use cairn_model::{AgeLimit, Clock, SystemClock, VersionName};
 use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{EventSource, NewWebhook, WebhookOptions, Webhooks};
 use futures_lite::future::block_on;
-use parking_lot::{Condvar, Mutex};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -34,7 +33,7 @@ impl Events {
     }
 
     fn push(&self, count: usize) {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock().expect("no panic");
         for number in 0..count {
             let object = ObjectOfEvent {
                 key: format!("folder/object-{number:08}"),
@@ -62,7 +61,7 @@ impl Events {
 
 impl EventSource for Events {
     fn events(&self, query: &EventQuery) -> Result<EventPage, EngineError> {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock().expect("no panic");
         let end = Self::next_tick(&mut state.2).min(query.until);
         let first = state.0.partition_point(|event| event.id.tick() < query.from);
         let last = state.0.partition_point(|event| event.id.tick() < end).max(first);
@@ -73,12 +72,12 @@ impl EventSource for Events {
     }
 
     fn generation(&self) -> u64 {
-        self.state.lock().1
+        self.state.lock().expect("no panic").1
     }
 
     fn wait(&self, seen: u64, limit: Duration) {
-        let mut state = self.state.lock();
-        self.changed.wait_while_for(&mut state, |state| state.1 == seen, limit);
+        let state = self.state.lock().expect("no panic");
+        drop(self.changed.wait_timeout_while(state, limit, |state| state.1 == seen));
     }
 
     fn wake(&self) {
@@ -86,7 +85,7 @@ impl EventSource for Events {
     }
 
     fn tick(&self) -> Tick {
-        Self::next_tick(&mut self.state.lock().2)
+        Self::next_tick(&mut self.state.lock().expect("no panic").2)
     }
 }
 

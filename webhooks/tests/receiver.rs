@@ -2,11 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 /// A request, as it was received.
 #[derive(Clone, Debug)]
@@ -95,7 +93,7 @@ impl Receiver {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let number = {
-                    let mut seen = recorded.lock();
+                    let mut seen = recorded.lock().expect("no thread panics");
                     seen.connections += 1;
                     seen.connections
                 };
@@ -122,11 +120,11 @@ impl Receiver {
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.seen.lock().connections
+        self.seen.lock().expect("no thread panics").connections
     }
 
     pub(crate) fn requests(&self) -> Vec<Received> {
-        self.seen.lock().requests.clone()
+        self.seen.lock().expect("no thread panics").requests.clone()
     }
 
     /// Waits for the first request. A client that has given up may be ahead of the receiver.
@@ -144,7 +142,7 @@ impl Receiver {
 fn serve(number: usize, to: IpAddr, connection: Box<dyn Connection>, answer: &Answer, seen: &Mutex<Seen>) {
     let mut connection = BufReader::new(connection);
     while let Some(request) = read_request(number, to, &mut connection) {
-        seen.lock().requests.push(request.clone());
+        seen.lock().expect("no thread panics").requests.push(request.clone());
         if !answer(&request, connection.get_mut()) {
             return;
         }

@@ -7,11 +7,10 @@
 //! If the thread has died, callers get `None` at once. If it hangs, callers wait until it returns, so callers that must
 //! not wait need a timeout.
 
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_channel::oneshot;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// A query with its thread. Dropping it ends the thread after the current run.
 pub(crate) struct CoalescedQuery<T> {
@@ -34,18 +33,18 @@ struct State<T> {
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         // A panic never leaves the state half-changed.
-        self.state.lock()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until there is a caller, and then until `not_before`. Returns the waiting callers, or `None` when the
     /// query is closed.
     fn next_callers(&self, not_before: Instant) -> Option<Vec<oneshot::Sender<T>>> {
         let is_idle = |state: &mut State<T>| state.waiting.is_empty() && !state.is_closed;
-        let mut state = self.lock();
-        self.changed.wait_while(&mut state, is_idle);
+        let mut state = self.changed.wait_while(self.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);
         let pause = not_before.saturating_duration_since(Instant::now());
         if !pause.is_zero() {
-            self.changed.wait_while_for(&mut state, |state| !state.is_closed, pause);
+            let waited = self.changed.wait_timeout_while(state, pause, |state| !state.is_closed);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         (!state.is_closed).then(|| std::mem::take(&mut state.waiting))
     }

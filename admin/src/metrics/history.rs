@@ -7,13 +7,12 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cairn_engine::{HoldState, Store};
 use cairn_model::{Clock, SystemClock, Timestamp};
-use parking_lot::Mutex;
 
 use super::bucket_days::BucketDays;
 use super::dismissals::{Dismissal, Dismissals, TooMany};
@@ -81,6 +80,10 @@ pub(crate) struct MetricHistory {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl MetricHistory {
     /// Reads what was kept in the data folder, and starts the thread. It ends with the store, too.
     ///
@@ -103,7 +106,7 @@ impl MetricHistory {
                         let Some(store) = weak.upgrade() else { break };
                         sample(&store, &written);
                         if file.saved.elapsed() >= SAVE_INTERVAL {
-                            written.lock().days.record(&store, SystemClock.now());
+                            lock(&written).days.record(&store, SystemClock.now());
                             drop(store);
                             file.save(&written);
                         }
@@ -111,7 +114,7 @@ impl MetricHistory {
                 }
             }
             if let Some(store) = weak.upgrade() {
-                written.lock().days.record(&store, SystemClock.now());
+                lock(&written).days.record(&store, SystemClock.now());
             }
             file.save(&written);
         })?;
@@ -120,20 +123,20 @@ impl MetricHistory {
 
     /// Writes the file and ends the thread. Blocks for a few milliseconds. Nothing is written afterwards.
     pub(crate) fn close(&self) {
-        *self.saves.lock() = None;
+        *lock(&self.saves) = None;
         // A panic of the thread has been logged.
-        let _ = self.thread.lock().take().map(JoinHandle::join);
+        let _ = lock(&self.thread).take().map(JoinHandle::join);
     }
 
     /// Returns when the history began.
     pub(crate) fn started(&self) -> Timestamp {
-        self.state.lock().started
+        lock(&self.state).started
     }
 
     /// Returns the samples of a period, the oldest first. Those before the period are left out.
     pub(crate) fn samples(&self, period: Period, now: Timestamp) -> Vec<MetricSample> {
         let begin = Timestamp(now.0.saturating_sub(period.seconds() * 1000));
-        let state = self.state.lock();
+        let state = lock(&self.state);
         let found = state.series.iter().find(|series| series.period == period);
         let samples = found.into_iter().flat_map(|series| &series.samples);
         samples.filter(|sample| sample.end > begin).copied().collect()
@@ -141,19 +144,19 @@ impl MetricHistory {
 
     /// Returns the space by bucket of the last 90 days.
     pub(crate) fn days(&self) -> BucketDays {
-        self.state.lock().days.clone()
+        lock(&self.state).days.clone()
     }
 
     /// Returns when the last backups were made, the oldest first.
     pub(crate) fn backups(&self, store: &Store) -> Vec<Timestamp> {
-        let mut state = self.state.lock();
+        let mut state = lock(&self.state);
         state.note_backup(store);
         state.backups.iter().copied().collect()
     }
 
     /// Returns what is dismissed now.
     pub(crate) fn dismissals(&self, now: Timestamp) -> Vec<Dismissal> {
-        self.state.lock().dismissals.at(now)
+        lock(&self.state).dismissals.at(now)
     }
 
     /// Dismisses something until a time, or takes that back if the time is over.
@@ -161,16 +164,16 @@ impl MetricHistory {
     /// # Errors
     /// [`TooMany`] when as many things are dismissed as can be.
     pub(crate) fn dismiss(&self, dismissal: Dismissal, now: Timestamp) -> Result<(), TooMany> {
-        self.state.lock().dismissals.set(dismissal, now)?;
+        lock(&self.state).dismissals.set(dismissal, now)?;
         // The thread has only gone if the store is closed.
-        let _ = self.saves.lock().as_ref().map(|saves| saves.send(()));
+        let _ = lock(&self.saves).as_ref().map(|saves| saves.send(()));
         Ok(())
     }
 }
 
 fn sample(store: &Store, state: &Mutex<State>) {
     let reading = Reading::take(store);
-    let mut state = state.lock();
+    let mut state = lock(state);
     state.series.iter_mut().for_each(|series| series.add(&reading));
     state.note_backup(store);
 }
@@ -187,7 +190,7 @@ impl File {
     fn save(&mut self, state: &Mutex<State>) {
         self.saved = Instant::now();
         // The lock is not held while the device is waited for.
-        let kept = state.lock().kept();
+        let kept = lock(state).kept();
         let result = history_file::save(&self.folder, &kept);
         if let (Err(error), false) = (&result, self.has_failed) {
             tracing::warn!(

@@ -1,10 +1,9 @@
 //! Registry of the running verifications, with a limit on their number.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_engine::{Bucket, VerifyProgress};
 use cairn_model::{Clock, ObjectKey, SystemClock, Timestamp};
-use parking_lot::Mutex;
 
 use crate::error::AdminError;
 use crate::limits::VERIFICATIONS_MAX;
@@ -31,6 +30,10 @@ pub(crate) struct VerificationPermit {
 }
 
 impl Verifications {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<RunningVerification>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Registers a verification of a bucket, or of one object of it.
     ///
     /// # Errors
@@ -40,7 +43,7 @@ impl Verifications {
         bucket: &Bucket,
         key: Option<&ObjectKey>,
     ) -> Result<VerificationPermit, AdminError> {
-        let mut all = self.0.lock();
+        let mut all = self.lock();
         if all.len() >= VERIFICATIONS_MAX {
             return Err(AdminError::TooManyRequests(
                 "the maximum number of verifications is already running".into(),
@@ -61,12 +64,12 @@ impl Verifications {
 
     /// Returns the running verifications, in the order in which they began.
     pub(crate) fn all(&self) -> Vec<Arc<RunningVerification>> {
-        self.0.lock().clone()
+        self.lock().clone()
     }
 }
 
 impl Drop for VerificationPermit {
     fn drop(&mut self) {
-        self.registry.0.lock().retain(|other| !Arc::ptr_eq(other, &self.running));
+        self.registry.lock().retain(|other| !Arc::ptr_eq(other, &self.running));
     }
 }

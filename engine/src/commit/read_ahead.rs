@@ -10,9 +10,8 @@
 use crate::format::keys;
 use crate::slice::Slice;
 use crate::slice::command::Command;
-use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Lookups at the same time. Devices serve about as many reads in parallel without much delay.
@@ -135,22 +134,22 @@ impl Threads {
         if self.handles.is_empty() {
             return;
         }
-        let mut state = self.shared.state.lock();
+        let mut state = self.shared.lock();
         state.keys = keys;
         self.shared.begun.notify_all();
         while !state.keys.is_empty() || state.busy > 0 {
-            self.shared.ended.wait(&mut state);
+            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn faults(&self) -> u64 {
-        self.shared.state.lock().faults
+        self.shared.lock().faults
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.shared.state.lock().must_end = true;
+        self.shared.lock().must_end = true;
         self.shared.begun.notify_all();
         for handle in self.handles.drain(..) {
             // It has caught its panics.
@@ -160,13 +159,17 @@ impl Drop for Threads {
 }
 
 impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Looks keys up until the end.
     fn run(&self, look_up: impl Fn(&[u8])) {
         let mut known = faults_of_this_thread();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         while !state.must_end {
             let Some(key) = state.keys.pop() else {
-                self.begun.wait(&mut state);
+                state = self.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             state.busy += 1;
@@ -174,7 +177,7 @@ impl Shared {
             // After a panic, the committer would wait for this key forever. The transaction meets the same record.
             let _ = catch_unwind(AssertUnwindSafe(|| look_up(&key)));
             let faults = faults_of_this_thread();
-            state = self.state.lock();
+            state = self.lock();
             state.faults += faults - known;
             known = faults;
             state.busy -= 1;
@@ -195,9 +198,8 @@ fn read_record(slice: &Slice, key: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::{CHANGES_MIN, FAULTS_BEGIN, ReadAhead, Threads};
-    use parking_lot::Mutex;
     use std::collections::BTreeSet;
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn lookups_begin_with_faults_and_end_without() {
@@ -220,15 +222,15 @@ mod tests {
         let seen = Arc::<Mutex<BTreeSet<Vec<u8>>>>::default();
         let noted = Arc::clone(&seen);
         let threads = Threads::start(0, move |key| {
-            noted.lock().insert(key.to_vec());
+            noted.lock().expect("no panic while it is locked").insert(key.to_vec());
             assert!(key != [3], "a planted panic");
         });
         for round in 1..=50u8 {
             let keys: Vec<_> =
                 (0..round.max(u8::try_from(CHANGES_MIN).expect("small"))).map(|key| vec![key]).collect();
-            seen.lock().clear();
+            seen.lock().expect("no panic").clear();
             threads.look_up(keys.clone());
-            assert_eq!(*seen.lock(), keys.into_iter().collect());
+            assert_eq!(*seen.lock().expect("no panic"), keys.into_iter().collect());
         }
         assert_eq!(Arc::strong_count(&threads.shared), 1 + super::THREADS);
         let shared = Arc::downgrade(&threads.shared);

@@ -6,9 +6,8 @@
 //! are the top of each thread's loop, every flush of a volume, and both sides of a commit. A released scheduler stops no one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
-
-use parking_lot::{Condvar, Mutex};
 
 /// A thread of a store, by the number of its slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,15 +54,23 @@ impl Scheduler {
         scheduler
     }
 
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Registers the calling thread as `thread` and stops it at the top of its loop.
     pub(super) fn enter(&self, thread: StoreThread) {
-        self.state.lock().threads.insert(std::thread::current().id(), thread);
+        self.lock().threads.insert(std::thread::current().id(), thread);
         self.reach(StopPoint::Idle);
     }
 
     /// Stops the calling thread until it is stepped. Threads that were never registered are not stopped.
     pub(super) fn reach(&self, point: StopPoint) {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let Some(thread) = state.threads.get(&std::thread::current().id()).copied() else { return };
         if state.released {
             return;
@@ -72,32 +79,32 @@ impl Scheduler {
         assert!(before.is_none(), "two threads run as {thread:?}");
         self.changed.notify_all();
         while !state.released && state.stopped.contains_key(&thread) {
-            self.changed.wait(&mut state);
+            state = self.wait(state);
         }
     }
 
     /// Blocks until a thread has stopped; returns where.
     pub fn stop_of(&self, thread: StoreThread) -> StopPoint {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         loop {
             if let Some(point) = state.stopped.get(&thread) {
                 return *point;
             }
-            self.changed.wait(&mut state);
+            state = self.wait(state);
         }
     }
 
     /// Lets a thread run to its next stop point; returns that. The thread must have something to do.
     pub fn step(&self, thread: StoreThread) -> StopPoint {
         self.stop_of(thread);
-        self.state.lock().stopped.remove(&thread);
+        self.lock().stopped.remove(&thread);
         self.changed.notify_all();
         self.stop_of(thread)
     }
 
     /// Stops no thread from now on.
     pub fn release(&self) {
-        self.state.lock().released = true;
+        self.lock().released = true;
         self.changed.notify_all();
     }
 }

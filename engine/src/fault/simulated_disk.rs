@@ -13,11 +13,10 @@
 use super::{Random, Scheduler, SimulatedBuffer, StopPoint};
 use cairn_model::usize_of;
 use futures_lite::future::yield_now;
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of a page of an image.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -171,6 +170,10 @@ impl SimulatedDisk {
         Self { root: root.to_owned(), state: Mutex::new(state), scheduler: OnceLock::new() }
     }
 
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_owned()
     }
@@ -187,36 +190,36 @@ impl SimulatedDisk {
 
     /// Plans a failure.
     pub fn plan(&self, fault: Fault) {
-        self.state.lock().faults.push(fault);
+        self.lock().faults.push(fault);
     }
 
     /// Drops all planned failures.
     pub fn clear_faults(&self) {
-        self.state.lock().faults.clear();
+        self.lock().faults.clear();
     }
 
     /// The number of operations of this kind so far, failed ones included.
     #[must_use]
     pub fn count(&self, operation: Operation) -> u64 {
-        self.state.lock().counts.get(&operation).copied().unwrap_or(0)
+        self.lock().counts.get(&operation).copied().unwrap_or(0)
     }
 
     /// The files and names of this moment.
     pub(super) fn files_and_names(&self) -> (Vec<FileState>, Names) {
-        let state = self.state.lock();
+        let state = self.lock();
         (state.files.clone(), state.names.clone())
     }
 
     pub(crate) fn list(&self, folder: &Path) -> Vec<PathBuf> {
         let folder = self.relative(folder);
-        let state = self.state.lock();
+        let state = self.lock();
         let inside = state.names.live.keys().filter(|path| path.parent() == Some(&folder));
         inside.map(|path| self.root.join(path)).collect()
     }
 
     pub(crate) fn create(self: &Arc<Self>, path: &Path) -> io::Result<SimulatedFile> {
         let path = self.relative(path);
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         if state.names.live.contains_key(&path) {
             return Err(error(libc::EEXIST));
         }
@@ -227,14 +230,14 @@ impl SimulatedDisk {
     }
 
     pub(crate) fn open(self: &Arc<Self>, path: &Path) -> io::Result<SimulatedFile> {
-        let found = self.state.lock().names.live.get(&self.relative(path)).copied();
+        let found = self.lock().names.live.get(&self.relative(path)).copied();
         let number = found.ok_or_else(|| error(libc::ENOENT))?;
         Ok(SimulatedFile { disk: Arc::clone(self), number })
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let (from, to) = (self.relative(from), self.relative(to));
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let number = state.names.live.get(&from).copied().ok_or_else(|| error(libc::ENOENT))?;
         state.names.change(vec![NameChange::Remove(from), NameChange::Put(to, number)]);
         Ok(())
@@ -242,7 +245,7 @@ impl SimulatedDisk {
 
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         let path = self.relative(path);
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         if !state.names.live.contains_key(&path) {
             return Err(error(libc::ENOENT));
         }
@@ -253,7 +256,7 @@ impl SimulatedDisk {
     /// Makes all names durable, those of other folders too.
     pub(crate) fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
         self.stop_before_flush();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         match state.count_and_fail(Operation::SyncFolder) {
             Some(Effect::Lie) => return Ok(()),
             Some(Effect::Error(number)) => return Err(error(number)),
@@ -382,12 +385,12 @@ impl FileState {
 
 impl SimulatedFile {
     pub(crate) fn length(&self) -> u64 {
-        self.disk.state.lock().file(self.number).length
+        self.disk.lock().file(self.number).length
     }
 
     /// Reads up to the end of the file.
     fn read_now(&self, offset: u64, bytes: usize) -> Vec<u8> {
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         let file = state.file(self.number);
         let end = (offset + bytes as u64).min(file.length);
         let mut read = Vec::with_capacity(bytes);
@@ -414,13 +417,13 @@ impl SimulatedFile {
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature is that of a file")]
     pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.disk.state.lock().write(self.number, bytes, offset, WriteState::Completed);
+        self.disk.lock().write(self.number, bytes, offset, WriteState::Completed);
         Ok(())
     }
 
     /// Zeros a part of the file. Like a write, this is durable after the next flush and can be torn.
     pub(crate) fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         if let Some(Effect::Error(number)) = state.count_and_fail(Operation::Punch) {
             return Err(error(number));
         }
@@ -429,7 +432,7 @@ impl SimulatedFile {
     }
 
     pub(crate) fn allocate(&self, to: u64) -> io::Result<()> {
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         let failure = match state.count_and_fail(Operation::Grow) {
             Some(Effect::Error(number)) => Some(number),
             Some(Effect::Short | Effect::Lie) | None => None,
@@ -451,13 +454,13 @@ impl SimulatedFile {
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature is that of a file")]
     pub(crate) fn set_length(&self, bytes: u64) -> io::Result<()> {
-        self.disk.state.lock().file(self.number).set_length(bytes);
+        self.disk.lock().file(self.number).set_length(bytes);
         Ok(())
     }
 
     /// Changes the times of the file, which are not simulated.
     pub(crate) fn touch(&self) -> io::Result<()> {
-        match self.disk.state.lock().count_and_fail(Operation::Touch) {
+        match self.disk.lock().count_and_fail(Operation::Touch) {
             Some(Effect::Error(number)) => Err(error(number)),
             Some(Effect::Short | Effect::Lie) | None => Ok(()),
         }
@@ -465,7 +468,7 @@ impl SimulatedFile {
 
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.disk.stop_before_flush();
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         let effect = state.count_and_fail(Operation::Flush);
         let file = state.file(self.number);
         match effect {
@@ -489,7 +492,7 @@ impl SimulatedFile {
     /// Reads as an executor does: the read takes a few yields.
     pub(crate) async fn read(&self, offset: u64, bytes: usize) -> io::Result<SimulatedBuffer> {
         let (yields, effect) = {
-            let mut state = self.disk.state.lock();
+            let mut state = self.disk.lock();
             (state.random.below(YIELDS_BOUND), state.count_and_fail(Operation::Read))
         };
         for _ in 0..yields {
@@ -507,7 +510,7 @@ impl SimulatedFile {
     pub(crate) async fn write(&self, buffer: &SimulatedBuffer, offset: u64) -> io::Result<usize> {
         let bytes = buffer.bytes();
         let (yields, effect, write, count) = {
-            let mut state = self.disk.state.lock();
+            let mut state = self.disk.lock();
             let (yields, effect) = (state.random.below(YIELDS_BOUND), state.count_and_fail(Operation::Write));
             let count = match effect {
                 Some(Effect::Short | Effect::Error(_)) => bytes.len() / 2,
@@ -523,7 +526,7 @@ impl SimulatedFile {
         if let Some(Effect::Error(number)) = effect {
             return Err(error(number));
         }
-        self.disk.state.lock().file(self.number).complete(write);
+        self.disk.lock().file(self.number).complete(write);
         Ok(count)
     }
 }

@@ -4,9 +4,8 @@ use crate::error::EngineError;
 use crate::format::due_record::DueState;
 use crate::slice::tables::Tables;
 use cairn_lmdb::ReadTxn;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The state of each bucket's index, by the bucket's id. Buckets without an index are not in it.
 pub(crate) type DueStateMap = Arc<BTreeMap<u64, DueState>>;
@@ -17,11 +16,11 @@ pub(crate) struct DueStates(Mutex<DueStateMap>);
 
 impl DueStates {
     pub(crate) fn get(&self) -> DueStateMap {
-        Arc::clone(&self.0.lock())
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn set(&self, states: DueStateMap) {
-        *self.0.lock() = states;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = states;
     }
 }
 

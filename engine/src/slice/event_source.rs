@@ -13,9 +13,8 @@
 use crate::error::EngineError;
 use crate::types::event::{EventType, Tick};
 use cairn_model::Timestamp;
-use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A floor above all ticks: no transaction with events is in progress.
@@ -57,7 +56,9 @@ impl EventSignal {
     /// Waits until the generation differs from `seen`, or for `limit`. Returns the generation. Blocks.
     pub fn wait(&self, seen: u64, limit: Duration) -> u64 {
         self.waiters.fetch_add(1, Ordering::SeqCst);
-        self.changed.wait_while_for(&mut self.lock.lock(), |()| self.generation() == seen, limit);
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(guard, limit, |()| self.generation() == seen);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         self.generation()
     }
@@ -67,7 +68,7 @@ impl EventSignal {
         self.generation.fetch_add(1, Ordering::SeqCst);
         // A waiter counts itself before it looks at the generation, so one of both sees the other.
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            drop(self.lock.lock());
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.changed.notify_all();
         }
     }

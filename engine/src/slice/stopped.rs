@@ -1,8 +1,7 @@
 //! The latch that refuses changes of a slice, with its reason.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Stops all changes of a slice, or of the bucket catalog, after a failure of the device.
 #[derive(Debug, Default)]
@@ -12,9 +11,13 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the reason why no change is accepted, if there is one.
     pub(crate) fn get(&self) -> Option<String> {
-        if self.is_set() { self.reason.lock().clone() } else { None }
+        if self.is_set() { self.lock().clone() } else { None }
     }
 
     /// Returns whether no change is accepted.
@@ -24,7 +27,7 @@ impl Stopped {
 
     /// Stops all changes. Returns whether they were not stopped yet; otherwise the first reason is kept.
     pub(crate) fn set(&self, reason: String) -> bool {
-        let mut first = self.reason.lock();
+        let mut first = self.lock();
         let is_first = first.is_none();
         first.get_or_insert(reason);
         self.is_set.store(true, Ordering::Release);
@@ -33,7 +36,7 @@ impl Stopped {
 
     /// Accepts changes again.
     pub(crate) fn clear(&self) {
-        let mut reason = self.reason.lock();
+        let mut reason = self.lock();
         self.is_set.store(false, Ordering::Release);
         *reason = None;
     }

@@ -6,9 +6,8 @@ use crate::limits::UNIT_BYTES;
 use crate::space::allocator::{Allocator, MinExtent};
 use crate::space::reservation::Reservation;
 use futures_channel::oneshot;
-use parking_lot::{Condvar, Mutex, RwLock};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 /// A request to the maintainer for free space.
 pub(crate) struct GrowthRequest {
@@ -59,7 +58,7 @@ impl VolumeSpace {
 
     /// Returns volume `number`, if it exists.
     pub(crate) fn volume(&self, number: u32) -> Option<Arc<Volume>> {
-        let volumes = self.volumes.read();
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
         volumes.get(number as usize).cloned()
     }
 
@@ -91,7 +90,7 @@ impl VolumeSpace {
 
     fn request_growth(&self, bytes: u64) -> Result<oneshot::Receiver<Result<(), EngineError>>, EngineError> {
         let (reply, grown) = oneshot::channel();
-        let mut requests = self.maintenance.lock();
+        let mut requests = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.stop {
             return Err(EngineError::ShuttingDown);
         }
@@ -102,7 +101,7 @@ impl VolumeSpace {
 
     /// Wakes the maintainer, so that it checks what there is to do.
     pub(crate) fn wake_maintainer(&self) {
-        let mut requests = self.maintenance.lock();
+        let mut requests = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
         if !requests.woken {
             requests.woken = true;
             self.maintenance_wake.notify_one();
@@ -116,7 +115,7 @@ impl VolumeSpace {
 
     /// Returns the total length of the volumes' files in bytes, including holes.
     pub(crate) fn volume_bytes(&self) -> u64 {
-        let volumes = self.volumes.read();
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
         volumes.iter().map(|volume| u64::from(volume.units()) * UNIT_BYTES).sum()
     }
 }

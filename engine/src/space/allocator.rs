@@ -35,10 +35,9 @@ use crate::limits::{
 };
 use crate::space::free_runs::{FreeRuns, Run};
 use crate::space::held::{Held, HoldLoss};
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The allocator of one slice, shared by executors, committer and maintainer. The lock is held for microseconds.
 #[derive(Debug, Default)]
@@ -109,7 +108,7 @@ impl Allocator {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held cannot lead to units that are handed out twice: every method takes units out of
         // one set before it adds them to another.
-        self.state.lock()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes extents for `bytes` bytes out of the free sets, and registers them. Returns their number: see

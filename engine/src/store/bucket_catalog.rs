@@ -36,11 +36,10 @@ use crate::types::public_access::PublicAccess;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
 use cairn_model::{BucketName, Clock, Timestamp};
 use futures_channel::oneshot;
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
@@ -263,7 +262,7 @@ impl BucketCatalog {
         if settings.object_lock {
             settings.versioning = Versioning::Enabled;
         }
-        if buckets.read().contains_key(&name) {
+        if buckets.read().unwrap_or_else(PoisonError::into_inner).contains_key(&name) {
             return Err(EngineError::BucketAlreadyExists);
         }
         let mut txn = self.environment.write()?;
@@ -278,7 +277,7 @@ impl BucketCatalog {
             self.put_rules(&mut txn, &bucket, Some(rules))?;
         }
         self.put_bucket(txn, &bucket, &bucket.settings())?;
-        buckets.write().insert(name, Arc::clone(&bucket));
+        buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
         Ok(bucket)
     }
 
@@ -303,7 +302,7 @@ impl BucketCatalog {
         change: BucketChange,
         buckets: &Buckets,
     ) -> Result<(), EngineError> {
-        let found = buckets.read().get(name).cloned();
+        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         // A bucket of the same name may have been created in the meantime.
         let bucket = found.filter(|bucket| bucket.id == id).ok_or(EngineError::NoSuchBucket)?;
         let before = bucket.settings();
@@ -359,7 +358,7 @@ impl BucketCatalog {
         slices: &[Arc<Slice>],
         clock: &dyn Clock,
     ) -> Result<(), EngineError> {
-        let found = buckets.read().get(name).cloned();
+        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         let bucket = found.ok_or(EngineError::NoSuchBucket)?;
         bucket.set_state(BucketState::Deleting);
         let removed = self.remove_if_empty(&bucket, origin, slices, clock);
@@ -369,7 +368,7 @@ impl BucketCatalog {
         }
         if removed.is_ok() {
             bucket.set_state(BucketState::Deleted);
-            buckets.write().remove(name);
+            buckets.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         } else {
             bucket.set_state(BucketState::Active);
         }

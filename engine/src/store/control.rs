@@ -7,9 +7,8 @@ use crate::store::bucket_catalog::{BucketCatalog, Buckets, CatalogCommand};
 use crate::types::bucket::Bucket;
 use cairn_model::BucketName;
 use futures_channel::oneshot;
-use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The bucket catalog as requests use it.
 pub(crate) struct Control {
@@ -34,12 +33,12 @@ impl Control {
 
     /// Returns the bucket with this name, if it exists.
     pub(super) fn bucket(&self, name: &BucketName) -> Option<Arc<Bucket>> {
-        self.buckets.read().get(name).cloned()
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// Returns all buckets in order of their names.
     pub(super) fn all(&self) -> Vec<Arc<Bucket>> {
-        self.buckets.read().values().cloned().collect()
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Queues a command for the thread.
@@ -47,7 +46,7 @@ impl Control {
     /// # Errors
     /// [`EngineError::ShuttingDown`] when the thread has ended.
     pub(crate) fn send(&self, command: CatalogCommand) -> Result<(), EngineError> {
-        let commands = self.commands.lock();
+        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
         commands.send(command).map_err(|_| EngineError::ShuttingDown)
     }
 

@@ -1,8 +1,8 @@
 //! The status of a hold.
 
 use cairn_model::{Timestamp, time_id};
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 time_id! {
@@ -98,7 +98,7 @@ pub(crate) struct Holds {
 
 impl Holds {
     pub(super) fn lock(&self) -> MutexGuard<'_, HoldStatus> {
-        self.status.lock()
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the status, if the hold `id` is in progress.

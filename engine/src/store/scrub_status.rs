@@ -2,9 +2,8 @@
 
 use crate::format::scrub_record::ScrubRecord;
 use crate::store::verify_progress::VerifyProgress;
-use parking_lot::{Mutex, MutexGuard};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Progress and results of the scrub.
 #[derive(Debug, Default)]
@@ -21,7 +20,7 @@ impl ScrubStatus {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ScrubRecord> {
-        self.record.lock()
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the progress of the scrub.

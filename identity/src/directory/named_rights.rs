@@ -9,10 +9,9 @@
 use super::limits::{NAMED_RESOURCES_CACHED_MAX, NAMED_RESOURCES_MAX, SOURCE_LISTS_PER_ACCOUNT_MAX};
 use crate::id::PolicyId;
 use crate::policy::{Policy, Rights, source_list_count};
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The reason why named policies give no rights.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,7 +62,7 @@ impl NamedRights {
         let is_same = |(cached, _): &(Found, _)| {
             cached.iter().zip(&found).all(|((_, cached), (_, policy))| Arc::ptr_eq(cached, policy))
         };
-        let lock = || self.0.lock();
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, rights)) = lock().entries.get(&ids).filter(|entry| is_same(entry)) {
             return Ok(Arc::clone(rights));
         }
@@ -138,7 +137,7 @@ mod tests {
         for id in 0..60 {
             cache.rights_of(found(id, &[&whole])).expect("it fits");
             cache.rights_of(found(id, &[&whole])).expect("it is cached");
-            let cached = cache.0.lock();
+            let cached = cache.0.lock().expect("not poisoned");
             assert!(cached.resources <= NAMED_RESOURCES_CACHED_MAX && cached.entries.len() <= 10);
         }
     }

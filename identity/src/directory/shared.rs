@@ -4,9 +4,8 @@ use super::seal::SecretKey;
 use super::state::{State, is_expired};
 use super::store::DirectoryStore;
 use cairn_model::{Clock, HighestTime, Timestamp};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(super) struct Shared {
     pub(super) store: DirectoryStore,
@@ -34,12 +33,12 @@ impl Shared {
 
     /// Locks the state for reading. Held for one lookup or the building of one list, never across a wait.
     pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read()
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks the state for writing. Only the directory's thread does this, for the change of a few entries.
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write()
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a number that every change increments. A caller that has read it sees the state of that version or a later one.

@@ -14,8 +14,7 @@ use super::store::{AuditStore, Entry, Retention};
 use crate::metrics;
 use cairn_model::{Clock, u64_of};
 use cairn_tables::StoreFailure;
-use parking_lot::{Mutex, MutexGuard};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// State that the threads and the callers share.
@@ -34,7 +33,7 @@ impl Shared {
 
     /// Returns the table of accesses.
     pub(super) fn accesses(&self) -> MutexGuard<'_, Accesses> {
-        self.accesses.lock()
+        self.accesses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads a page of events. Blocks.

@@ -166,11 +166,10 @@ mod tests {
     use cairn_model::{AgeLimit, SystemClock};
     use cairn_net::Request;
     use cairn_observe::{AuditLog, AuditOptions, DataEvents};
-    use parking_lot::Mutex;
     use std::cell::Cell;
     use std::future::poll_fn;
     use std::rc::Rc;
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
     use std::task::Poll;
     use std::time::Duration;
 
@@ -226,14 +225,14 @@ mod tests {
                 let mut body =
                     SlowBody { state: State::Begun(work), space_every, context: context(folder.path()) };
                 while let Some(piece) = body.piece().await {
-                    let mut collected = collected.lock();
+                    let mut collected = collected.lock().expect("unpoisoned");
                     collected.push(String::from_utf8(piece).expect("UTF-8"));
                     is_done.set(collected.len() == 3);
                 }
             }
         });
         running.expect("starts").join().expect("ends");
-        std::mem::take(&mut *collected.lock())
+        std::mem::take(&mut *collected.lock().expect("unpoisoned"))
     }
 
     #[test]

@@ -6,9 +6,8 @@ use super::target_client::TargetClient;
 use crate::id::WebhookId;
 use crate::store::{Observer, Shared, Writer};
 use cairn_model::{DurationHistogram, Timestamp};
-use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Shared by all threads of delivery.
@@ -79,7 +78,9 @@ impl Context {
     /// Waits while the service goes on and `is_waiting` returns true, at most for `limit`.
     fn wait_while(&self, limit: Duration, is_waiting: impl Fn() -> bool) {
         let (lock, ended) = &self.end;
-        ended.wait_while_for(&mut lock.lock(), |()| !self.is_closing() && is_waiting(), limit);
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(guard, limit, |()| !self.is_closing() && is_waiting());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Returns a number that changes with every change of webhooks.
@@ -100,7 +101,7 @@ impl Context {
 
     fn notify_end(&self) {
         let (lock, ended) = &self.end;
-        drop(lock.lock());
+        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
         ended.notify_all();
     }
 

@@ -3,9 +3,8 @@
 use super::context::Context;
 use super::{fan_out, loader, worker};
 use crate::limits::{IDLE_CONNECTIONS_INTERVAL, INTERRUPTED_WAIT};
-use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ impl Threads {
                 }
             };
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
-            threads.0.lock().push(thread);
+            threads.0.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
         worker::start_if_needed(context);
         Ok(threads)
@@ -44,7 +43,7 @@ impl Threads {
         context.begin_closing();
         context.lanes.close();
         context.source.wake();
-        let threads = std::mem::take(&mut *self.0.lock());
+        let threads = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // A panic of the thread has already ended the process.
             let _ = thread.join();

@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::limits::{LOOKUP_THREAD_IDLE, LOOKUPS_MAX};
 
@@ -116,7 +114,7 @@ impl SystemResolver {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code that can panic runs while it is held.
-        self.state.lock()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A thread: looks names up until there is nothing to do for a while.
@@ -146,7 +144,7 @@ impl Shared {
                 state.threads -= usize::from(found.is_none());
                 return found;
             }
-            self.work.wait_for(&mut state, left);
+            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

@@ -10,9 +10,8 @@ use cairn_engine::Tick;
 use cairn_lmdb::Error;
 use cairn_model::{AgeLimit, Clock, Counter, Timestamp};
 use cairn_tables::{Space, StoreFailure};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A webhook as it is on disk.
 #[derive(Clone, Debug)]
@@ -90,12 +89,12 @@ impl Shared {
 
     /// Locks the state for reading. Held for one look-up or the building of one list, never across a wait.
     pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read()
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks the state for writing. Only the writer does this, for the change of a few entries.
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write()
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a webhook.

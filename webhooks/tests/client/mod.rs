@@ -9,7 +9,7 @@ mod tls;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cairn_model::Timestamp;
@@ -17,7 +17,6 @@ use cairn_trust::Authorities;
 use cairn_webhooks::client::{Attempt, Client, ClientSettings, Delivery, FailureKind, Probe, Sender};
 use cairn_webhooks::destination::{LookupError, Resolver, TargetPolicy, TargetUrl};
 use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
-use parking_lot::Mutex;
 
 /// The test vector of the documentation.
 pub(crate) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -116,14 +115,14 @@ impl Answers {
 
     /// The names that were looked up.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().clone()
+        self.asked.lock().expect("no thread panics").clone()
     }
 }
 
 impl Resolver for Answers {
     fn resolve(&self, name: &str, _: Duration) -> Result<Vec<IpAddr>, LookupError> {
-        self.asked.lock().push(name.to_owned());
-        let mut answers = self.answers.lock();
+        self.asked.lock().expect("no thread panics").push(name.to_owned());
+        let mut answers = self.answers.lock().expect("no thread panics");
         let answer = answers.front().cloned().expect("an answer");
         if answers.len() > 1 {
             answers.pop_front();

@@ -12,10 +12,9 @@ use cairn_webhooks::{
     WebhookOptions, Webhooks,
 };
 use futures_lite::future::block_on;
-use parking_lot::{Condvar, Mutex};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -45,7 +44,7 @@ impl Events {
     /// Commits an event of a new object.
     pub(crate) fn push(&self, bucket: &str, key: &str) -> EventId {
         // A reader takes its end under the same lock, so no event comes before it later.
-        let mut state = self.state.lock();
+        let mut state = self.state.lock().unwrap();
         let id = EventId::new(self.tick(), &STORE);
         let object = ObjectOfEvent {
             key: key.to_owned(),
@@ -72,14 +71,14 @@ impl Events {
 
     /// Removes all events, as retention does.
     pub(crate) fn clear(&self) {
-        self.state.lock().0.clear();
+        self.state.lock().unwrap().0.clear();
     }
 }
 
 impl EventSource for Events {
     fn events(&self, query: &EventQuery) -> Result<EventPage, EngineError> {
         self.read_from.store(query.from.0, Ordering::SeqCst);
-        let state = self.state.lock();
+        let state = self.state.lock().unwrap();
         let end = query.until.min(self.tick());
         let matching = state.0.iter().filter(|event| {
             let tick = event.id.tick();
@@ -96,15 +95,16 @@ impl EventSource for Events {
     }
 
     fn generation(&self) -> u64 {
-        self.state.lock().1
+        self.state.lock().unwrap().1
     }
 
     fn wait(&self, seen: u64, limit: Duration) {
-        self.changed.wait_while_for(&mut self.state.lock(), |state| state.1 == seen, limit);
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_timeout_while(state, limit, |state| state.1 == seen).unwrap());
     }
 
     fn wake(&self) {
-        self.state.lock().1 += 1;
+        self.state.lock().unwrap().1 += 1;
         self.changed.notify_all();
     }
 
@@ -153,17 +153,17 @@ impl FakeClient {
     }
 
     pub(crate) fn answer_with(&self, answer: impl Fn(&Sent) -> Attempt + Send + Sync + 'static) {
-        *self.answer.lock() = Arc::new(answer);
+        *self.answer.lock().unwrap() = Arc::new(answer);
     }
 
     /// Requests to a host, in the order in which they were begun.
     pub(crate) fn to(&self, host: &str) -> Vec<Sent> {
-        self.sent.lock().iter().filter(|sent| sent.host == host).cloned().collect()
+        self.sent.lock().unwrap().iter().filter(|sent| sent.host == host).cloned().collect()
     }
 
     /// Waits until as many requests to a host have been begun. Gives up when nothing has happened for [`PATIENCE`].
     pub(crate) fn wait_for(&self, host: &str, count: usize) -> Vec<Sent> {
-        let mut sent = self.sent.lock();
+        let mut sent = self.sent.lock().unwrap();
         // Each request is looked at once: a test may make tens of thousands.
         let (mut seen, mut found) = (0, 0);
         loop {
@@ -172,8 +172,10 @@ impl FakeClient {
             if found >= count {
                 return sent.iter().filter(|sent| sent.host == host).cloned().collect();
             }
-            let waited = self.changed.wait_while_for(&mut sent, |sent| sent.len() == seen, PATIENCE);
+            let (next, waited) =
+                self.changed.wait_timeout_while(sent, PATIENCE, |sent| sent.len() == seen).unwrap();
             assert!(!waited.timed_out(), "{found} requests to {host}, not {count}");
+            sent = next;
         }
     }
 }
@@ -190,9 +192,9 @@ impl Sender for FakeClient {
             at: delivery.attempted_at,
             signatures: signatures.split(' ').count(),
         };
-        self.sent.lock().push(sent.clone());
+        self.sent.lock().unwrap().push(sent.clone());
         self.changed.notify_all();
-        let answer = Arc::clone(&self.answer.lock());
+        let answer = Arc::clone(&self.answer.lock().unwrap());
         answer(&sent)
     }
 }
@@ -216,11 +218,12 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn pass(&self) {
-        self.opened.wait_while_for(&mut self.is_open.lock(), |is_open| !*is_open, PATIENCE);
+        let is_open = self.is_open.lock().unwrap();
+        drop(self.opened.wait_timeout_while(is_open, PATIENCE, |is_open| !*is_open).unwrap());
     }
 
     pub(crate) fn open(&self) {
-        *self.is_open.lock() = true;
+        *self.is_open.lock().unwrap() = true;
         self.opened.notify_all();
     }
 }
@@ -298,7 +301,7 @@ impl Setup {
         let (lock, never, start) = (Mutex::new(()), Condvar::new(), Instant::now());
         while !is_so(self) {
             assert!(start.elapsed() < PATIENCE, "{what}");
-            never.wait_for(&mut lock.lock(), Duration::from_millis(2));
+            drop(never.wait_timeout(lock.lock().unwrap(), Duration::from_millis(2)).unwrap());
         }
     }
 

@@ -1,15 +1,14 @@
 //! A hold of a running store. Dropping it releases the store.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup};
 use cairn_engine::backup::HeldFolders;
 use cairn_http1::encode_strict;
-use parking_lot::Mutex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::{Client, Request, read};
@@ -131,7 +130,7 @@ impl<'c> Hold<'c> {
             let looking = scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     if let Some(loss) = self.look() {
-                        *self.loss.lock() = Some(loss);
+                        *self.loss.lock().unwrap_or_else(PoisonError::into_inner) = Some(loss);
                         return;
                     }
                     thread::park_timeout(LOOK);
@@ -144,7 +143,7 @@ impl<'c> Hold<'c> {
 
     /// Returns once why the store is not held any more, if so.
     pub(super) fn loss(&self) -> Option<Failure> {
-        self.loss.lock().take()
+        self.loss.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Asks the server why the store is not held any more, if so.

@@ -1,14 +1,13 @@
 //! Imports one bucket: lists it, hands out its keys, writes the journal.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use cairn_api::ImportOutcome;
-use parking_lot::{Condvar, Mutex};
 
 use super::buckets::{SourceBucket, failure};
 use super::copy::{Copied, Copier, Problem};
@@ -76,8 +75,8 @@ impl Batch {
         Self { lines: Mutex::new((Vec::new(), 0)), changed: Condvar::new() }
     }
 
-    fn lines(&self) -> parking_lot::MutexGuard<'_, (Vec<Option<String>>, usize)> {
-        self.lines.lock()
+    fn lines(&self) -> std::sync::MutexGuard<'_, (Vec<Option<String>>, usize)> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, done: Option<String>) -> usize {
@@ -100,9 +99,9 @@ impl Batch {
 
     /// Waits until it is complete, or for a moment.
     fn wait(&self) {
-        let mut lines = self.lines();
+        let lines = self.lines();
         if lines.1 > 0 {
-            self.changed.wait_for(&mut lines, GLANCE);
+            drop(self.changed.wait_timeout(lines, GLANCE).unwrap_or_else(PoisonError::into_inner));
         }
     }
 }
@@ -113,11 +112,11 @@ struct End(Mutex<Option<Failure>>);
 
 impl End {
     fn set(&self, failure: Failure) {
-        self.0.lock().get_or_insert(failure);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
     }
 
     fn is_set(&self) -> bool {
-        self.0.lock().is_some()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 
@@ -177,7 +176,7 @@ impl Run<'_> {
             }
             body(jobs, &end)
         });
-        match end.0.into_inner() {
+        match end.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(failure) => Err(failure),
             None => done,
         }
@@ -423,7 +422,7 @@ impl Run<'_> {
 
 /// Waits for a key. Takes further ones that wait, as long as they can be copied together. Returns none at the end.
 fn take_jobs(waiting: &Mutex<Receiver<Job>>) -> Vec<Job> {
-    let waiting = waiting.lock();
+    let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
     let mut jobs: Vec<Job> = waiting.recv().into_iter().collect();
     while jobs.len() < VERSIONS_MAX && jobs.last().is_some_and(|job| job.small().is_some()) {
         let Ok(job) = waiting.try_recv() else { break };

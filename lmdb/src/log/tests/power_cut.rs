@@ -10,11 +10,10 @@
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
 use crate::{Environment, Error, FlushFailures};
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 const SECTOR: usize = 512;
@@ -171,6 +170,10 @@ impl Recorder {
     }
 }
 
+fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
+    recorder.lock().expect("no panic")
+}
+
 /// Commits a random transaction, which the recorder knows in advance. Returns the contents after it.
 fn change_recorded(
     environment: &Environment,
@@ -180,17 +183,17 @@ fn change_recorded(
 ) -> Contents {
     // The same random numbers lead to them.
     let after = Arc::new(predict(&mut Random(random.0), before));
-    recorder.lock().in_progress = Arc::clone(&after);
+    lock(recorder).in_progress = Arc::clone(&after);
     let state = change(environment, random, before).expect("commits");
     assert_eq!(state, *after);
-    recorder.lock().acknowledged = after;
+    lock(recorder).acknowledged = after;
     state
 }
 
 /// Ends the recording. Returns what is wrong after the first cut that left something else, and the number of cuts.
 fn check_all(recorder: &Mutex<Recorder>) -> (Option<String>, usize) {
     let cuts = {
-        let mut recorder = recorder.lock();
+        let mut recorder = lock(recorder);
         recorder.cuts_max = 0;
         std::mem::take(&mut recorder.cuts)
     };
@@ -239,12 +242,12 @@ fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        observer.lock().pass(moment);
+        lock(&observer).pass(moment);
     }));
     let mut random = Random(seed ^ 1);
     let mut state = Contents::new();
     for step in 0..2000 {
-        if recorder.lock().cuts.len() >= cuts_max {
+        if lock(&recorder).cuts.len() >= cuts_max {
             break;
         }
         state = change_recorded(&environment, &recorder, &mut random, &state);
@@ -272,12 +275,12 @@ fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
     assert_eq!(environment.log().expect("there is one").status().checkpoints, 0);
     drop(environment);
     let recorder = Recorder::new(folder.path(), scratch.path(), seed, usize::MAX, 1);
-    recorder.lock().acknowledged = Arc::new(state.clone());
-    recorder.lock().in_progress = Arc::new(state.clone());
+    lock(&recorder).acknowledged = Arc::new(state.clone());
+    lock(&recorder).in_progress = Arc::new(state.clone());
     let faults = LogFaults::default();
     flaw.into_iter().for_each(|flaw| faults.plant(flaw));
     let observer = Arc::clone(&recorder);
-    faults.observe(Box::new(move |moment| observer.lock().pass(moment)));
+    faults.observe(Box::new(move |moment| lock(&observer).pass(moment)));
     let environment =
         Environment::open_log(folder.path(), OPTIONS, LOG, &FlushFailures::default(), faults).expect("opens");
     assert_eq!(contents(&environment), state);
@@ -307,13 +310,13 @@ fn run_replacement(seed: u64, is_rebuild: bool, flaw: Option<LogFlaw>) -> Option
     let observer = Arc::clone(&recorder);
     let log = environment.log().expect("there is one");
     flaw.into_iter().for_each(|flaw| log.faults.plant(flaw));
-    log.faults.observe(Box::new(move |moment| observer.lock().pass(moment)));
+    log.faults.observe(Box::new(move |moment| lock(&observer).pass(moment)));
     // Commits alone are the subject of other tests.
-    recorder.lock().rarity = usize::MAX;
+    lock(&recorder).rarity = usize::MAX;
     for _ in 0..5 {
         state = change_recorded(&environment, &recorder, &mut random, &state);
     }
-    recorder.lock().rarity = 1;
+    lock(&recorder).rarity = 1;
     if is_rebuild {
         log.fail_with(&Error::Io(std::io::Error::other("the device failed")));
         environment.renew(&COPYING).expect("is rebuilt");

@@ -6,12 +6,11 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use futures_channel::oneshot;
-use parking_lot::Mutex;
 use rustls::server::{Accepted, AcceptedAlert};
 use rustls::{ServerConfig, ServerConnection};
 
@@ -64,7 +63,7 @@ impl HandshakeThreads {
 fn answer_all(hellos: &Mutex<Receiver<Box<Hello>>>) {
     loop {
         // One thread waits for a hello and holds the lock; the others wait for the lock.
-        let next = hellos.lock().recv();
+        let next = hellos.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(hello) = next else { return };
         let Hello { accepted, config, answer } = *hello;
         // Skip the signature when the client has disconnected meanwhile.
@@ -95,7 +94,7 @@ mod tests {
     impl ResolvesServerCert for Blocked {
         fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
             let _ = self.0.send(());
-            let _ = self.1.lock().recv();
+            let _ = self.1.lock().unwrap_or_else(PoisonError::into_inner).recv();
             None
         }
     }

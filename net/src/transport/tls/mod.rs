@@ -11,9 +11,8 @@ pub(crate) mod session;
 pub(crate) mod validity;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::ring::{Ticketer, default_provider};
 use rustls::server::NoServerSessionStorage;
@@ -70,13 +69,13 @@ impl Tls {
     /// As [`Tls::new`]; nothing has changed then.
     pub fn replace(&self, certificate: &CertificateAndKey) -> Result<(), rustls::Error> {
         let config = config_for(certificate)?;
-        *self.config.write() = config;
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
 
     /// Returns the configuration for a new connection.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config.read())
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the threads that answer client hellos.

@@ -3,8 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Error, ErrorKind, Lines, Write};
 use std::path::{Path, PathBuf};
-
-use parking_lot::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use super::bounds::Bounds;
 use super::record::Record;
@@ -94,7 +93,7 @@ impl Journal {
     }
 
     fn add_line(&self, file: &Mutex<BufWriter<File>>, line: &str) -> Result<(), Failure> {
-        let mut file = file.lock();
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(line.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| failed(&self.folder, &error))
@@ -102,13 +101,13 @@ impl Journal {
 
     /// Notes an upload before its parts are sent, so that the next run can remove it.
     pub(crate) fn add_upload(&self, line: &str) -> Result<(), Failure> {
-        let mut file = self.uploads.lock();
+        let mut file = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(format!("{line}\n").as_bytes()).map_err(|error| failed(&self.folder, &error))
     }
 
     /// Takes the uploads that an earlier run has begun.
     pub(crate) fn take_uploads(&self) -> Result<Vec<String>, Failure> {
-        let file = self.uploads.lock();
+        let file = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         let text = fs::read_to_string(self.folder.join("uploads"));
         let text = text.and_then(|text| file.set_len(0).map(|()| text));
         let text = text.map_err(|error| failed(&self.folder, &error))?;

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::super::tally::place;
@@ -61,7 +61,7 @@ impl<'c> Report<'c> {
 
     /// Adds a difference.
     pub(crate) fn add(&self, difference: &Difference) -> Outcome {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Difference { bucket, key, version_id, kind, source, here } = difference;
         state.count += 1;
         if state.first.len() < SHOWN_MAX {
@@ -88,13 +88,13 @@ impl<'c> Report<'c> {
 
     /// Returns the number of differences, and the first of them.
     pub(crate) fn found(&self) -> (u64, Vec<Difference>) {
-        let state = self.state.lock();
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         (state.count, state.first.clone())
     }
 
     /// Signs the last part, which has the results, and gives the files their names.
     pub(crate) fn finish(self, results: &Value) -> Outcome {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.file.is_none() {
             return Ok(());
         }
