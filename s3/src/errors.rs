@@ -67,6 +67,7 @@ error_table! {
     InvalidArgument 400 "Invalid Argument";
     InvalidBucketAclWithObjectOwnership 400 "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting: \
                                              grant access with the policies of service accounts.";
+    InvalidBucketOwnerAWSAccountID 400 "The value of the expected bucket owner parameter must be an AWS Account ID.";
     InvalidBucketName 400 "The specified bucket is not valid.";
     InvalidBucketState 409 "The request is not valid for the current state of the bucket.";
     InvalidChunkSizeError 400 "The chunks of the body are too small: beyond the first 1000, they must have 512 bytes on average. \
@@ -83,6 +84,7 @@ error_table! {
     InvalidTag 400 "The tag provided was not a valid tag.";
     InvalidURI 400 "Couldn't parse the specified URI.";
     KeyTooLongError 400 "Your key is too long: a key has at most 1024 bytes of UTF-8.";
+    MalformedACLError 400 "The XML you provided was not well-formed or did not validate against our published schema";
     MalformedPOSTRequest 400 "The body of your POST request is not well-formed multipart/form-data.";
     MalformedTrailerError 400 "The request contained trailing data that was not well-formed or did not conform to our published \
                                schema.";
@@ -119,6 +121,7 @@ error_table! {
     SignatureDoesNotMatch 403 "The signature of a chunk of the body does not match the one that we calculated. The body was altered \
                                on its way, or the client signs chunks in another way.";
     SlowDown 503 "The server has more work than it can queue; reduce your request rate.";
+    UnexpectedContent 400 "This request does not support content";
     UserKeyMustBeSpecified 400 "The bucket POST must contain the specified field name: key. If it is specified, check the order of \
                                 the fields.";
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.";

@@ -7,7 +7,9 @@
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::copy_source::{COPY_RANGE, COPY_SOURCE};
 use crate::headers::encryption::ENCRYPTION_HEADER;
-use crate::headers::object_lock::{BUCKET_LOCK, BYPASS, LEGAL_HOLD, MODE, RETAIN_UNTIL};
+use crate::headers::object_lock::{
+    BUCKET_LOCK, BYPASS, LEGAL_HOLD, MODE, OF_VERSION, OF_VERSION_PREFIX, RETAIN_UNTIL,
+};
 use crate::operations::{Implementation, Input};
 use crate::request::fields::Fields;
 
@@ -27,7 +29,7 @@ const CHECKSUM_TYPE: &str = "Checksum types other than FULL_OBJECT are implement
 ///
 /// # Errors
 /// `InvalidRequest` for a header of object lock; `InvalidArgument` for a copy source and an encryption, as on AWS;
-/// `NotImplemented` for a checksum type.
+/// `NotImplemented` for a checksum type, and for a header of object lock that is not known.
 pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Implementation) -> S3Result<()> {
     for (name, input) in LOCK_HEADERS {
         // A header that turns something off asks for nothing.
@@ -37,9 +39,17 @@ pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Impleme
             return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
         }
     }
+    let mut copies = false;
     let headers = fields.headers().iter().map(|(name, _)| *name);
-    let hoisted = fields.hoisted().map(|(name, _)| name);
-    let copies = headers.chain(hoisted).any(|name| name.starts_with(COPY_SOURCE));
+    for name in headers.chain(fields.hoisted().map(|(name, _)| name)) {
+        copies |= name.starts_with(COPY_SOURCE);
+        // A lock that is asked for is never ignored.
+        if name.starts_with(OF_VERSION_PREFIX) && !OF_VERSION.contains(&name) {
+            let known = OF_VERSION.join(", ");
+            let message = format!("{name} is not implemented: the locks of a version are {known}.");
+            return Err(S3Error::not_implemented(message));
+        }
+    }
     if copies && !implementation.accepts(Input::CopySource) {
         let value = fields.amz(COPY_SOURCE).unwrap_or_default();
         let message = "You can only specify a copy source header for copy requests.";

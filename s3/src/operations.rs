@@ -263,13 +263,14 @@ const SESSION: &str = "CreateSession is not implemented: sign each request with 
 const SETTINGS: &str = "This bucket setting is not implemented: use the bucket without it.";
 const STS: &str = "STS and session tokens are not implemented: sign with an access key and its secret, or use \
                    presigned URLs.";
+const ANNOTATIONS: &str = "Annotations are not implemented: use user metadata (x-amz-meta-*) or tags.";
 const BUCKET_TAGGING: &str =
     "Tagging through S3 is not implemented: tag the bucket through the management API (cairn bucket tags).";
 const TAGGING: &str = "Tagging is not implemented: use user metadata (x-amz-meta-*).";
 const TORRENT: &str = "Torrents are not implemented: use GetObject, with ranges where needed.";
 const WEBSITE: &str =
     "Website hosting is not implemented: put a web server or proxy in front and use GetObject.";
-/// For a subresource that has a row, but none for the method or resource of the request.
+/// For a subresource without a row for the method and resource of the request.
 pub(crate) const OTHER_SUBRESOURCE: &str =
     "The request names a subresource that is not implemented: omit it from the query.";
 
@@ -403,6 +404,7 @@ operations! {
         GetBucketMetadataTableConfiguration: GET Bucket [query("metadataTable")] => ANALYTICS;
         CreateBucketMetadataTableConfiguration: POST Bucket [query("metadataTable")] => ANALYTICS;
         DeleteBucketMetadataTableConfiguration: DELETE Bucket [query("metadataTable")] => ANALYTICS;
+        UpdateBucketMetadataAnnotationTableConfiguration: PUT Bucket [query("metadataAnnotationTable")] => ANALYTICS;
         UpdateBucketMetadataInventoryTableConfiguration: PUT Bucket [query("metadataInventoryTable")] => ANALYTICS;
         UpdateBucketMetadataJournalTableConfiguration: PUT Bucket [query("metadataJournalTable")] => ANALYTICS;
         GetBucketMetricsConfiguration: GET Bucket [QueryBoth("metrics", "id")] => ANALYTICS;
@@ -421,6 +423,9 @@ operations! {
 
         // Objects.
         AppendObject: PUT Object [Header("x-amz-write-offset-bytes")] => DIRECTORY;
+        GetObjectAnnotation: GET Object [query("annotation")] => ANNOTATIONS;
+        PutObjectAnnotation: PUT Object [query("annotation")] => ANNOTATIONS;
+        DeleteObjectAnnotation: DELETE Object [query("annotation")] => ANNOTATIONS;
         UpdateObjectEncryption: PUT Object [query("encryption")] => ENCRYPTION;
         GetObjectTorrent: GET Object [query("torrent")] => TORRENT;
         RenameObject: PUT Object [query("renameObject")] => DIRECTORY;

@@ -1,7 +1,8 @@
 //! Selects the operation of a request: applies the rows of `operations.rs` to method, resource, query and headers.
 //!
-//! Query parameters that no row names (`x-id`, `metadata`, …) are ignored here. A parameter that any row names always
-//! counts, on every method and resource: either it selects a row, or the request is refused.
+//! Query parameters that no row names (`x-id`, `metadata=true`, …) are ignored here. A parameter that any row names always
+//! counts, on every method and resource: either it selects a row, or the request is refused. So is a change with another
+//! parameter that has no value: S3 gets new subresources, and to ignore one would replace or delete the object itself.
 
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error};
@@ -19,7 +20,7 @@ use cairn_identity::PayloadDigest;
 pub(crate) enum Route {
     /// The operation of this row.
     Operation(&'static Operation),
-    /// Refused: a known subresource without a row for this method and resource.
+    /// Refused: a subresource without a row for this method and resource.
     UnknownSubresource,
     /// Refused: the subresource of this name belongs to another resource.
     OtherResource { name: &'static str, resource: Resource },
@@ -96,6 +97,9 @@ fn operation(
             }
         };
     }
+    if is_change(method) && query.iter().any(|(name, value)| value.is_empty() && may_be_subresource(name)) {
+        return Route::UnknownSubresource;
+    }
     let selected = |row: &Operation| match row.selector {
         Selector::Plain | Selector::Query(_) | Selector::QueryBoth(..) | Selector::QueryAndHeader(..) => {
             false
@@ -114,6 +118,17 @@ fn operation(
             method_not_allowed(table, resource, resource_type, is_its_own)
         }
     }
+}
+
+/// Returns whether requests with the method change something.
+fn is_change(method: &Method) -> bool {
+    matches!(*method, Method::PUT | Method::POST | Method::DELETE)
+}
+
+/// Returns whether a parameter without a value may name a subresource: it is neither a header nor a version.
+fn may_be_subresource(name: &str) -> bool {
+    let is_header = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
+    !is_header && !matches!(name, VERSION_ID | "x-id")
 }
 
 /// Returns the name as the table has it, if it selects any row.
@@ -340,6 +355,28 @@ mod tests {
             assert_eq!(handler(&Method::GET, Object, query), Some(Handler::GetObject));
             assert_eq!(handler(&Method::HEAD, Object, query), Some(Handler::HeadObject));
             assert_eq!(handler(&Method::DELETE, Object, query), Some(Handler::DeleteObject));
+        }
+        // A subresource that S3 got later: the object was replaced or deleted.
+        for query in
+            ["novelty", "novelty=", "x-id=PutObject&novelty&noveltyName=n", "Acl", "versionId=v&novelty"]
+        {
+            for (method, resource) in [
+                (Method::PUT, Object),
+                (Method::DELETE, Object),
+                (Method::POST, Object),
+                (Method::PUT, Bucket),
+                (Method::DELETE, Bucket),
+                (Method::POST, Bucket),
+            ] {
+                for mode in Compatibility::ALL {
+                    let refusal = routed_in(mode, &method, resource, query, &[]).refusal(&method);
+                    assert_eq!(refusal.map(|error| error.status()), Some(501), "{mode:?} {method} ?{query}");
+                }
+            }
+            assert_eq!(handler(&Method::GET, Object, query), Some(Handler::GetObject));
+        }
+        for query in ["x-id", "X-Amz-Security-Token=&x-id="] {
+            assert_eq!(handler_in(Extended, &Method::PUT, Bucket, query), Some(Handler::CreateBucket));
         }
         assert_eq!(handler(&Method::GET, Bucket, "location"), Some(Handler::GetBucketLocation));
         assert_eq!(handler(&Method::GET, Bucket, "prefix=a&list-type=2"), Some(Handler::ListObjectsV2));

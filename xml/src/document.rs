@@ -2,7 +2,7 @@
 
 use crate::element::{Element, InvalidXml};
 use quick_xml::Reader;
-use quick_xml::events::Event;
+use quick_xml::events::{BytesDecl, Event};
 
 /// Deepest nesting of elements. S3's deepest document has seven levels.
 pub const DEPTH_MAX: usize = 16;
@@ -19,7 +19,7 @@ pub struct XmlLimits {
 /// Reads a whole document and returns its root.
 ///
 /// # Errors
-/// If it is not well-formed UTF-8 XML with one root, is too large or too deep, has too many elements, or has a document
+/// If it is not well-formed UTF-8 XML with one root, declares another encoding, is too large or too deep, has too many elements, or has a document
 /// type or an entity.
 pub fn parse(body: &[u8], limits: XmlLimits) -> Result<Element, InvalidXml> {
     let mut document = Document::new(body, limits)?;
@@ -128,7 +128,8 @@ impl<'b> Document<'b> {
                     self.open.last_mut().ok_or(InvalidXml)?.text.push_str(&resolved);
                 }
                 Event::DocType(_) => return Err(InvalidXml),
-                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+                Event::Decl(declaration) => check_encoding(&declaration)?,
+                Event::Comment(_) | Event::PI(_) => {}
                 Event::Eof if self.open.is_empty() && self.root.is_some() => return Ok(Progress::End),
                 Event::Eof => return Err(InvalidXml),
             }
@@ -178,6 +179,14 @@ fn predefined(entity: &str) -> Option<&'static str> {
     })
 }
 
+/// Refuses a declaration of another encoding: the text would be another one than was meant.
+fn check_encoding(declaration: &BytesDecl<'_>) -> Result<(), InvalidXml> {
+    let Some(encoding) = declaration.encoding() else { return Ok(()) };
+    let encoding = encoding?;
+    let is_read = ["utf-8", "utf8", "us-ascii"].iter().any(|name| encoding.eq_ignore_ascii_case(name));
+    if is_read { Ok(()) } else { Err(InvalidXml) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Document, XmlLimits};
@@ -223,6 +232,8 @@ mod tests {
             "</A>",
             "<A/><B/>",
             "<A>&unknown;</A>",
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><A/>",
+            "<?xml version=\"1.0\" encoding=\"UTF-16\"?><A/>",
             "<A>&#x0;</A>",
             "<A>a & b</A>",
             "<!DOCTYPE A><A/>",

@@ -47,6 +47,11 @@ impl Element {
         Ok(self.only_child(name)?.map(|child| child.text.trim()))
     }
 
+    /// Returns the first child that has none of these names.
+    pub fn child_beyond(&self, names: &[&str]) -> Option<&Self> {
+        self.children.iter().find(|child| !names.contains(&child.name.as_str()))
+    }
+
     /// Returns the first child of this name.
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)

@@ -60,7 +60,7 @@ pub(crate) fn write_owner_as(xml: &mut XmlWriter, element: &'static str) {
 /// Checks `x-amz-expected-bucket-owner`, which may be the account id or the canonical user id.
 ///
 /// # Errors
-/// `AccessDenied` for any other.
+/// `AccessDenied` for any other account, `InvalidBucketOwnerAWSAccountID` for what is no id of one.
 pub(crate) fn check_expected_owner(fields: Fields<'_>) -> S3Result<()> {
     check_owner(fields, "x-amz-expected-bucket-owner")
 }
@@ -76,6 +76,14 @@ pub(crate) fn check_expected_source_owner(fields: Fields<'_>) -> S3Result<()> {
 fn check_owner(fields: Fields<'_>, header: &str) -> S3Result<()> {
     match fields.amz(header) {
         None | Some(ACCOUNT_ID | OWNER_ID) => Ok(()),
+        Some(id) if id.len() != ACCOUNT_ID.len() || !id.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(S3Error::with_message(
+                ErrorCode::InvalidBucketOwnerAWSAccountID,
+                format!(
+                    "The value of the expected bucket owner parameter must be an AWS Account ID... [{id}]"
+                ),
+            ))
+        }
         Some(_) => Err(S3Error::with_message(
             ErrorCode::AccessDenied,
             format!("Access Denied: the bucket belongs to another account than {header} names."),
@@ -98,11 +106,19 @@ mod tests {
     #[test]
     fn other_expected_owner_is_denied() {
         let query = Query::default();
-        for (owner, allowed) in
-            [("000000000000", true), (OWNER_ID, true), ("111122223333", false), ("", false)]
-        {
+        let no_account = Some("InvalidBucketOwnerAWSAccountID");
+        for (owner, refusal) in [
+            ("000000000000", None),
+            (OWNER_ID, None),
+            ("111122223333", Some("AccessDenied")),
+            ("", no_account),
+            ("0000", no_account),
+            ("0000000000020", no_account),
+            ("aa000000000$", no_account),
+        ] {
             let headers: &[(&str, &[u8])] = &[("x-amz-expected-bucket-owner", owner.as_bytes())];
-            assert_eq!(check_expected_owner(Fields::new(headers, &query)).is_ok(), allowed, "{owner}");
+            let refused = check_expected_owner(Fields::new(headers, &query)).err();
+            assert_eq!(refused.map(|error| error.code()), refusal, "{owner}");
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn get_object_acl(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
     let version = version::requested(call.query)?;
     let info = call.engine.head_object(&bucket, &key, version);
-    let info = info.map_err(|error| version::subresource_error(error, version, call.head.method()))?;
+    let info = info.map_err(|error| version::read_error(error, version, call.head.method()))?;
     let mut reply = Reply::xml(document());
     version::write_id(&mut reply.head, &bucket, info.version_name());
     Ok(reply)
@@ -59,16 +59,21 @@ pub(crate) async fn put_object_acl(call: &Call<'_>, body: &mut RequestBody<'_>) 
 /// Checks that the request sets the ACL that there is: by a canned one in the header, or by a document.
 ///
 /// # Errors
-/// `MissingSecurityHeader` for neither, `InvalidRequest` for both, `MalformedXML`, `AccessControlListNotSupported` for
-/// another ACL, and errors of the body.
+/// `MissingSecurityHeader` for neither, `UnexpectedContent` for both, `MalformedACLError`, `AccessControlListNotSupported`
+/// for another ACL, and errors of the body.
 async fn check_acl(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<()> {
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
-    let document = read_xml_body(call, body, BodyDigests::new(declared)).await?;
+    let document = read_xml_body(call, body, BodyDigests::new(declared)).await;
+    let document = document.map_err(|error| match error.code() {
+        "MalformedXML" => ErrorCode::MalformedACLError.into(),
+        _ => error,
+    })?;
     match (call.fields.amz("x-amz-acl"), document) {
         (Some(_), None) => Ok(()),
         (None, Some(document)) => check_document(&document),
-        (Some(_), Some(_)) => Err(S3Error::invalid_request(
-            "Specify the ACL in the header x-amz-acl or in the body, not in both.",
+        (Some(_), Some(_)) => Err(S3Error::with_message(
+            ErrorCode::UnexpectedContent,
+            "This request does not support content: name the ACL in the header x-amz-acl or in the body, not in both.",
         )),
         (None, None) => Err(ErrorCode::MissingSecurityHeader.into()),
     }
@@ -76,22 +81,26 @@ async fn check_acl(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<()> 
 
 /// Checks that a document gives the owner full control, and nobody else anything.
 fn check_document(document: &Element) -> S3Result<()> {
+    match gives_only_owner(document) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(S3Error::with_message(ErrorCode::AccessControlListNotSupported, OTHER_ACL)),
+        Err(InvalidXml) => Err(ErrorCode::MalformedACLError.into()),
+    }
+}
+
+/// Returns whether a document gives the owner full control, and nobody else anything.
+fn gives_only_owner(document: &Element) -> Result<bool, InvalidXml> {
     if document.name() != "AccessControlPolicy" {
-        return Err(InvalidXml.into());
+        return Err(InvalidXml);
     }
     let list = document.only_child("AccessControlList")?.ok_or(InvalidXml)?;
     let mut grants = list.children_named("Grant").peekable();
-    let is_only_owner = grants.peek().is_some() && {
-        grants.try_fold(true, |all, grant| -> Result<bool, InvalidXml> {
-            let grantee = grant.only_child("Grantee")?.ok_or(InvalidXml)?;
-            let permission = grant.only_text("Permission")?.ok_or(InvalidXml)?;
-            Ok(all && grantee.only_text("ID")? == Some(OWNER_ID) && permission == "FULL_CONTROL")
-        })?
-    };
-    if is_only_owner {
-        return Ok(());
-    }
-    Err(S3Error::with_message(ErrorCode::AccessControlListNotSupported, OTHER_ACL))
+    let has_grants = grants.peek().is_some();
+    grants.try_fold(has_grants, |all, grant| {
+        let grantee = grant.only_child("Grantee")?.ok_or(InvalidXml)?;
+        let permission = grant.only_text("Permission")?.ok_or(InvalidXml)?;
+        Ok(all && grantee.only_text("ID")? == Some(OWNER_ID) && permission == "FULL_CONTROL")
+    })
 }
 
 fn document() -> XmlWriter {
@@ -133,9 +142,9 @@ mod tests {
             (written.replace("</Grant>", &format!("</Grant>{everyone}")), REFUSED),
             (written.replace("<Grant>", &format!("{everyone}<Grant>")), REFUSED),
             ("<AccessControlPolicy><AccessControlList/></AccessControlPolicy>".to_owned(), REFUSED),
-            ("<AccessControlPolicy/>".to_owned(), "MalformedXML"),
-            (written.replace("AccessControlPolicy", "Other"), "MalformedXML"),
-            (written.replace("<Permission>FULL_CONTROL</Permission>", ""), "MalformedXML"),
+            ("<AccessControlPolicy/>".to_owned(), "MalformedACLError"),
+            (written.replace("AccessControlPolicy", "Other"), "MalformedACLError"),
+            (written.replace("<Permission>FULL_CONTROL</Permission>", ""), "MalformedACLError"),
         ] {
             let refused =
                 check_document(&parse(changed.as_bytes()).expect("well-formed")).expect_err(&changed);

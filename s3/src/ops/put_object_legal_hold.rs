@@ -25,8 +25,9 @@ pub(crate) async fn put_object_legal_hold(call: &Call<'_>, body: &mut RequestBod
 /// Reads the document.
 ///
 /// # Errors
-/// `MalformedXML`.
+/// `MalformedXML`; `NotImplemented` for another element.
 pub(crate) fn parse_document(document: &Element) -> S3Result<bool> {
+    object_lock::refuse_other_children(document, &["Status"])?;
     document.only_text("Status")?.and_then(parse_hold).ok_or_else(|| ErrorCode::MalformedXML.into())
 }
 
@@ -43,6 +44,7 @@ mod tests {
             ("", None),
             ("<Status>on</Status>", None),
             ("<Status>abc</Status>", None),
+            ("<Status>ON</Status><Until>2030</Until>", None),
             ("<Status>ON</Status><Status>OFF</Status>", None),
         ] {
             let body = format!("<LegalHold>{inner}</LegalHold>");

@@ -4,6 +4,7 @@
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::object_lock::refuse_other_children;
 use crate::reply::Reply;
 use crate::xml::reader::Element;
 use cairn_engine::{BucketChange, DefaultRetention, RetentionMode, RetentionPeriod};
@@ -37,13 +38,16 @@ fn describe(retention: Option<DefaultRetention>) -> String {
 /// Reads the configuration. A configuration without a rule removes the default retention.
 ///
 /// # Errors
-/// `MalformedXML`; `InvalidArgument` for a period that is not positive or too long.
+/// `MalformedXML`; `InvalidArgument` for a period that is not positive or too long; `NotImplemented` for another element.
 pub(crate) fn default_retention(document: &Element) -> S3Result<Option<DefaultRetention>> {
+    refuse_other_children(document, &["ObjectLockEnabled", "Rule"])?;
     if document.only_text("ObjectLockEnabled")? != Some("Enabled") {
         return Err(ErrorCode::MalformedXML.into());
     }
     let Some(rule) = document.only_child("Rule")? else { return Ok(None) };
+    refuse_other_children(rule, &["DefaultRetention"])?;
     let retention = rule.only_child("DefaultRetention")?.ok_or(ErrorCode::MalformedXML)?;
+    refuse_other_children(retention, &["Mode", "Days", "Years"])?;
     let mode = retention.only_text("Mode")?.and_then(RetentionMode::parse).ok_or(ErrorCode::MalformedXML)?;
     let period = match (retention.only_text("Days")?, retention.only_text("Years")?) {
         (Some(days), None) => RetentionPeriod::Days(period("Days", days, RetentionPeriod::DAYS_MAX)?),
@@ -117,6 +121,8 @@ mod tests {
         ] {
             assert_eq!(read(bad), Err("MalformedXML"), "{bad}");
         }
+        let hold = "<Mode>GOVERNANCE</Mode><Days>1</Days><DefaultEventHold>ON</DefaultEventHold>";
+        assert_eq!(rule(hold), Err("NotImplemented"));
         for bad in [
             "<Mode>GOVERNANCE</Mode>",
             "<Days>1</Days>",

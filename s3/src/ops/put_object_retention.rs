@@ -34,8 +34,9 @@ pub(crate) async fn put_object_retention(call: &Call<'_>, body: &mut RequestBody
 /// Reads the document. Mode and date must both be present or both be absent; without them the retention is removed.
 ///
 /// # Errors
-/// `MalformedXML`; `InvalidArgument` for a date in the past.
+/// `MalformedXML`; `InvalidArgument` for a date in the past; `NotImplemented` for another element.
 pub(crate) fn parse_document(document: &Element, now: Timestamp) -> S3Result<Option<Retention>> {
+    object_lock::refuse_other_children(document, &["Mode", "RetainUntilDate"])?;
     match (document.only_text("Mode")?, document.only_text("RetainUntilDate")?) {
         (None, None) => Ok(None),
         (Some(mode), Some(until)) => {
@@ -78,6 +79,8 @@ mod tests {
     #[test]
     fn retention_needs_mode_and_date_or_neither() {
         assert_eq!(read(""), Ok(None));
+        // It removed the retention.
+        assert_eq!(read("<EventHold>ON</EventHold>"), Err("NotImplemented"));
         let date = "<RetainUntilDate>2030-01-01T00:00:00Z</RetainUntilDate>";
         for bad in [
             "<Mode>GOVERNANCE</Mode>",

@@ -116,6 +116,11 @@ static TABLE: &[Row] = &[
         "Website hosting is not implemented: omit x-amz-website-redirect-location and redirect in a proxy.",
     ),
     row("x-amz-bucket-object-lock-token", Refuses::Any, LOCK_TOKEN),
+    row(
+        "x-amz-object-annotation-directive",
+        Refuses::AllButThese(&["COPY", "EXCLUDE"]),
+        "Annotations are not implemented: omit x-amz-object-annotation-directive.",
+    ),
     row("x-amz-mfa", Refuses::Any, "MFA delete is not implemented: omit x-amz-mfa."),
     row(
         "x-amz-write-offset-bytes",

@@ -4,6 +4,7 @@ A server that ignores unknown subresources would store an object when the client
 requested a torrent. So the visible state is compared before and after every request.
 """
 
+import botocore.session
 import pytest
 
 from harness.expect import assert_error
@@ -95,6 +96,53 @@ def test_unsupported_object_subresources_change_nothing(s3: S3, kept_bucket: str
     """PUT must not overwrite the object with the subresource's XML, DELETE must not remove the object."""
     body = XML_BODY if method == "PUT" else b""
     assert_untouched(s3, kept_bucket, method, object_target(kept_bucket, "kept", name), body=body)
+
+
+SUBRESOURCES = sorted({
+    (operation["http"]["method"], "{Key+}" in operation["http"]["requestUri"], operation["http"]["requestUri"].partition("?")[2])
+    for operation in botocore.session.get_session().get_service_model("s3")._service_description["operations"].values()
+    if "?" in operation["http"]["requestUri"]
+})
+
+
+@pytest.mark.parametrize(("method", "is_of_object", "query"), SUBRESOURCES)
+def test_no_subresource_of_an_sdk_acts_on_the_object_or_bucket_itself(
+    s3: S3, extended: S3, kept_bucket: str, extended_bucket: str, method: str, is_of_object: bool, query: str
+):
+    """Annotations came with a new SDK: to add one replaced the object, to delete one deleted it."""
+    extended.put(extended_bucket, "kept", BODY)
+    for client, bucket in ((s3, kept_bucket), (extended, extended_bucket)):
+        target = object_target(bucket, "kept", query) if is_of_object else f"/{bucket}?{query}"
+        response = client.request(method, target, body=XML_BODY if method in ("PUT", "POST") else b"")
+        assert response.body != BODY and (b"<ListBucketResult" not in response.body or "list-type" in query)
+        assert client.get(bucket, "kept").body == BODY, (method, query, response.status)
+
+
+@pytest.mark.parametrize(("method", "key"), [("PUT", "kept"), ("DELETE", "kept"), ("POST", "kept"), ("PUT", ""), ("DELETE", ""), ("POST", "")])
+@pytest.mark.parametrize("query", ["novelty", "novelty=", "noveltyName=n&novelty", "annotation&annotationName=n"])
+def test_subresources_that_nobody_knows_change_nothing(s3: S3, kept_bucket: str, method: str, key: str, query: str):
+    """S3 gets new ones. An object is not replaced or deleted when its annotation, say, was meant."""
+    target = object_target(kept_bucket, key, query) if key else f"/{kept_bucket}?{query}"
+    assert_untouched(s3, kept_bucket, method, target, body=XML_BODY if method != "DELETE" else b"")
+
+
+def test_parameters_with_a_value_that_nobody_knows_are_ignored(s3: S3, kept_bucket: str):
+    """SDKs add `x-id`. A read with any parameter is a read: browsers are sent past caches with them."""
+    assert s3.request("PUT", object_target(kept_bucket, "new", "x-id=PutObject&novelty=1"), body=BODY).status == 200
+    for query in ("novelty", "v2", "novelty=1"):
+        assert s3.get(kept_bucket, "new", query=query).body == BODY
+
+
+EVENT_HOLDS = [
+    ("x-amz-object-lock-event-hold", "ON"), ("x-amz-object-lock-event-hold-duration-days", "5"), ("x-amz-object-lock-novelty", "1"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), EVENT_HOLDS)
+def test_locks_that_are_not_known_are_refused(s3: S3, kept_bucket: str, name: str, value: str):
+    """They were ignored, and the version was not protected."""
+    assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, "kept"), [(name, value)], XML_BODY)
+    assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, "new", f"{name}={value}"), body=XML_BODY)
 
 
 @pytest.mark.parametrize("name", ["restore", "select&select-type=2"])
