@@ -153,7 +153,7 @@ pub(super) fn read_index(folder: &Path, number: u32) -> Result<(Vec<Blob>, Hash)
 
 /// Writes a small file under another name, flushes it and gives it its name. Flushes the folder.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
-    let unfinished = path.with_extension("new");
+    let unfinished = unfinished(path);
     let write = || -> io::Result<()> {
         let mut file = File::create(&unfinished)?;
         file.write_all(bytes)?;
@@ -162,6 +162,11 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), BackupError
         sync_parent(path)
     };
     write().doing("writing", path)
+}
+
+/// Returns the name of a file while it is written.
+pub(super) fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
 /// Flushes the folder of a file.

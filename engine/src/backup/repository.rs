@@ -2,7 +2,9 @@
 
 use crate::backup::error::{BackupError, Context as _};
 use crate::backup::manifest::{BackupSummary, Contents, Header, NeededPack, VERSION};
-use crate::backup::pack::{Blob, BlobId, Finished, Hash, index_path, pack_path, read_index, write_durably};
+use crate::backup::pack::{
+    Blob, BlobId, Finished, Hash, index_path, pack_path, read_index, unfinished, write_durably,
+};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 const REPOSITORY_FILE: &str = "repository.json";
 const LOCK_FILE: &str = "lock";
+/// The folders that are made before [`REPOSITORY_FILE`].
+const PARTS: [&str; 2] = ["packs", "backups"];
 
 /// An open folder of backups. No other process can write to it meanwhile.
 #[derive(Debug)]
@@ -61,20 +65,19 @@ impl BackupFolder {
         Ok(opened)
     }
 
-    /// Opens a folder of backups of this store, or makes one of an empty or missing folder. Removes what an interrupted backup
-    /// has left.
+    /// Opens a folder of backups of this store, or makes one of an empty or missing folder. Goes on with one that was interrupted
+    /// while it was made, and removes what an interrupted backup has left.
     ///
     /// # Errors
     /// As [`Self::open`], if the folder has other files, and if it has backups of another store.
     pub fn open_or_create(folder: &Path, store_id: &str) -> Result<Self, BackupError> {
         let path = folder.join(REPOSITORY_FILE);
         if !path.exists() {
-            let entries = std::fs::read_dir(folder).map(Iterator::count).unwrap_or_default();
-            if entries > 0 {
+            if has_other_files(folder) {
                 let what = "has other files: choose an empty folder";
                 return Err(BackupError(format!("{} {what}", folder.display())));
             }
-            for part in ["packs", "backups"] {
+            for part in PARTS {
                 let part = folder.join(part);
                 DirBuilder::new().recursive(true).mode(0o700).create(&part).doing("creating", &part)?;
             }
@@ -256,6 +259,18 @@ impl<'f> BlobReader<'f> {
     }
 }
 
+/// Returns whether a folder has more than what is left of one that was interrupted while it was made.
+fn has_other_files(folder: &Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(folder) else { return false };
+    entries.any(|entry| {
+        let Ok(entry) = entry else { return true };
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_empty = || std::fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
+        let is_part = PARTS.iter().any(|part| *part == name) && is_empty();
+        !is_part && path != unfinished(&folder.join(REPOSITORY_FILE))
+    })
+}
+
 fn lock(folder: &Path) -> Result<File, BackupError> {
     let path = folder.join(LOCK_FILE);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
@@ -266,5 +281,34 @@ fn lock(folder: &Path) -> Result<File, BackupError> {
             Err(BackupError(format!("another process is using {}", folder.display())))
         }
         Err(error) => Err(std::io::Error::from(error)).doing("locking", &path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BackupFolder;
+    use std::fs::{create_dir, write};
+
+    /// `cairn backup to` was killed while it made the folder, and every later run refused the folder.
+    #[test]
+    fn a_folder_that_was_interrupted_while_it_was_made_is_completed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |name| folder.path().join(name);
+        create_dir(place("packs")).expect("a folder");
+        create_dir(place("backups")).expect("a folder");
+        write(place("repository.new"), "{").expect("written");
+        let open = || BackupFolder::open_or_create(folder.path(), "store").map(drop);
+        assert!(open().is_ok() && open().is_ok());
+    }
+
+    #[test]
+    fn a_folder_with_other_files_is_refused() {
+        for name in ["packs/one", "photo.jpg", "repository.old"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            create_dir(folder.path().join("packs")).expect("a folder");
+            write(folder.path().join(name), "").expect("written");
+            let refused = BackupFolder::open_or_create(folder.path(), "store").map(drop).expect_err(name);
+            assert!(refused.to_string().contains("has other files"), "{refused}");
+        }
     }
 }

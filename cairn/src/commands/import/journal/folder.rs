@@ -42,8 +42,11 @@ impl Journal {
             return Err(format!("another import uses the journal {}", folder.display()).into());
         }
         let named = folder.join("source");
+        let name = || fs::write(&named, format!("{source}\n"));
         match fs::read_to_string(&named) {
             Ok(text) if text.trim() == source => {}
+            // The first run was interrupted before it wrote the name.
+            Ok(text) if text.trim().is_empty() => name().map_err(failed)?,
             Ok(text) => {
                 let other = crate::terminal::plain(text.trim());
                 return Err(format!(
@@ -52,9 +55,7 @@ impl Journal {
                 )
                 .into());
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                fs::write(&named, format!("{source}\n")).map_err(failed)?;
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => name().map_err(failed)?,
             Err(error) => return Err(failed(error)),
         }
         let listed =
@@ -293,6 +294,16 @@ mod tests {
     fn write(list: &mut ListWriter, keys: &[&str]) {
         let lines: String = keys.iter().map(|key| record(key).to_string()).collect();
         list.add(&lines).expect("written");
+    }
+
+    /// It was taken for the journal of another source, for ever.
+    #[test]
+    fn a_run_that_was_killed_before_it_named_its_source_is_begun_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("source"), "").expect("written");
+        let open = |source| Journal::open(folder.path().to_str().expect("text"), source).map(drop);
+        assert_eq!(open("http://old:9000").err().map(|_| ()), None);
+        assert!(open("http://other:9000").is_err());
     }
 
     #[test]
