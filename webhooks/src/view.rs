@@ -116,6 +116,8 @@ impl Webhook {
             0 => HealthState::Ok,
             _ => HealthState::Failing,
         };
+        // What waits for a webhook that is disabled is dropped, also what is not removed yet.
+        let waiting = settings.enabled;
         Self {
             id: record.id,
             target_url: settings.target_url,
@@ -129,8 +131,8 @@ impl Webhook {
                 consecutive_failures: health.consecutive_failures,
                 last_success_at: health.last_success_at,
                 last_error: Some(health.last_error.clone()).filter(|error| !error.is_empty()),
-                oldest_pending_at: *oldest_pending,
-                pending: health.pending,
+                oldest_pending_at: oldest_pending.filter(|_| waiting),
+                pending: if waiting { health.pending } else { 0 },
                 lost: losses.events,
                 lost_since: losses.since,
             },
