@@ -1,5 +1,6 @@
 //! The table of routes: method, path, permission, name, parameters, bodies, answers, handler. A route exists only if it is
-//! a row of it. There is one file for each tag of the OpenAPI document.
+//! a row of it. There is one file for each tag of the OpenAPI document, and
+//! one for the console.
 
 use std::future::Future;
 use std::pin::Pin;

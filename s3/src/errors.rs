@@ -67,8 +67,8 @@ error_table! {
     InvalidArgument 400 "Invalid Argument";
     InvalidBucketAclWithObjectOwnership 400 "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting: \
                                              grant access with the policies of service accounts.";
-    InvalidBucketOwnerAWSAccountID 400 "The value of the expected bucket owner parameter must be an AWS Account ID.";
     InvalidBucketName 400 "The specified bucket is not valid.";
+    InvalidBucketOwnerAWSAccountID 400 "The value of the expected bucket owner parameter must be an AWS Account ID.";
     InvalidBucketState 409 "The request is not valid for the current state of the bucket.";
     InvalidChunkSizeError 400 "The chunks of the body are too small: beyond the first 1000, they must have 512 bytes on average. \
                                Configure the client to send chunks of at least 8 KiB.";

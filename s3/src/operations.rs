@@ -2,8 +2,9 @@
 //!
 //! Source: the Amazon S3 API Reference, "Actions" (general purpose buckets), as of 2026. A row that is not implemented
 //! names the client setting or the operation that works instead. There is one table for each mode of compatibility; they
-//! differ in the operations that only the mode `extended` implements. `routing.rs` reads these tables and adds no rules of
-//! its own: a request that names a subresource of any row is never routed to a plain operation, whatever its method.
+//! differ in the operations that only the mode `extended` implements. `routing.rs` reads these tables: a
+//! request that names a subresource of any row is never routed to a plain operation, whatever its method. It adds one rule,
+//! for changes whose query names a subresource of no row.
 
 use crate::access::recording::Effect;
 use crate::call::Call;
@@ -263,7 +264,7 @@ const SESSION: &str = "CreateSession is not implemented: sign each request with 
 const SETTINGS: &str = "This bucket setting is not implemented: use the bucket without it.";
 const STS: &str = "STS and session tokens are not implemented: sign with an access key and its secret, or use \
                    presigned URLs.";
-const ANNOTATIONS: &str = "Annotations are not implemented: use user metadata (x-amz-meta-*) or tags.";
+const ANNOTATIONS: &str = "Annotations are not implemented: use user metadata (x-amz-meta-*).";
 const BUCKET_TAGGING: &str =
     "Tagging through S3 is not implemented: tag the bucket through the management API (cairn bucket tags).";
 const TAGGING: &str = "Tagging is not implemented: use user metadata (x-amz-meta-*).";

@@ -2,7 +2,8 @@
 //!
 //! Query parameters that no row names (`x-id`, `metadata=true`, …) are ignored here. A parameter that any row names always
 //! counts, on every method and resource: either it selects a row, or the request is refused. So is a change with another
-//! parameter that has no value: S3 gets new subresources, and to ignore one would replace or delete the object itself.
+//! parameter that has no value: S3 gets new subresources, and to ignore one would replace or delete something else. Names
+//! that begin with `x-` are for the logs of the client (AWS, "Custom access log information").
 
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error};
@@ -61,6 +62,10 @@ fn operation(
     let fits = |row: &Operation| row.method == *method && row.resource == resource;
     let find = |wanted: &dyn Fn(&Operation) -> bool| table.iter().find(|row| fits(row) && wanted(row));
 
+    let is_unknown = |name: &str| may_be_subresource(name) && known_subresource(table, name).is_none();
+    if is_change(method) && query.iter().any(|(name, value)| value.is_empty() && is_unknown(name)) {
+        return Route::UnknownSubresource;
+    }
     // The query of a preflight is that of the request that it asks about.
     let subresources: Vec<&'static str> = match *method {
         Method::OPTIONS => Vec::new(),
@@ -97,9 +102,6 @@ fn operation(
             }
         };
     }
-    if is_change(method) && query.iter().any(|(name, value)| value.is_empty() && may_be_subresource(name)) {
-        return Route::UnknownSubresource;
-    }
     let selected = |row: &Operation| match row.selector {
         Selector::Plain | Selector::Query(_) | Selector::QueryBoth(..) | Selector::QueryAndHeader(..) => {
             false
@@ -125,10 +127,10 @@ fn is_change(method: &Method) -> bool {
     matches!(*method, Method::PUT | Method::POST | Method::DELETE)
 }
 
-/// Returns whether a parameter without a value may name a subresource: it is neither a header nor a version.
+/// Returns whether a parameter without a value may name a subresource: it is no version, and neither replaces a header nor is
+/// for the logs of the client.
 fn may_be_subresource(name: &str) -> bool {
-    let is_header = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
-    !is_header && !matches!(name, VERSION_ID | "x-id")
+    name != VERSION_ID && !name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
 }
 
 /// Returns the name as the table has it, if it selects any row.
@@ -357,9 +359,14 @@ mod tests {
             assert_eq!(handler(&Method::DELETE, Object, query), Some(Handler::DeleteObject));
         }
         // A subresource that S3 got later: the object was replaced or deleted.
-        for query in
-            ["novelty", "novelty=", "x-id=PutObject&novelty&noveltyName=n", "Acl", "versionId=v&novelty"]
-        {
+        for query in [
+            "novelty",
+            "novelty=",
+            "x-id=PutObject&novelty&noveltyName=n",
+            "Acl",
+            "versionId=v&novelty",
+            "novelty=1&tagging&other",
+        ] {
             for (method, resource) in [
                 (Method::PUT, Object),
                 (Method::DELETE, Object),
@@ -373,9 +380,10 @@ mod tests {
                     assert_eq!(refusal.map(|error| error.status()), Some(501), "{mode:?} {method} ?{query}");
                 }
             }
-            assert_eq!(handler(&Method::GET, Object, query), Some(Handler::GetObject));
+            let is_plain = !query.contains("tagging");
+            assert_eq!(handler(&Method::GET, Object, query).is_some(), is_plain, "{query}");
         }
-        for query in ["x-id", "X-Amz-Security-Token=&x-id="] {
+        for query in ["x-id", "X-Amz-Security-Token=&x-id=", "x-team", "X-Trace="] {
             assert_eq!(handler_in(Extended, &Method::PUT, Bucket, query), Some(Handler::CreateBucket));
         }
         assert_eq!(handler(&Method::GET, Bucket, "location"), Some(Handler::GetBucketLocation));

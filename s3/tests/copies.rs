@@ -46,6 +46,8 @@ fn invalid_copies_are_refused() {
         ("x-amz-copy-source-range", "bytes=0-1", 501, "NotImplemented"),
         ("x-amz-copy-source-server-side-encryption-customer-key", "k", 501, "NotImplemented"),
         ("x-amz-source-expected-bucket-owner", "111122223333", 403, "AccessDenied"),
+        ("x-amz-source-expected-bucket-owner", "somebody", 400, "InvalidBucketOwnerAWSAccountID"),
+        ("x-amz-object-annotation-directive", "REPLACE", 501, "NotImplemented"),
         ("x-amz-expected-bucket-owner", "111122223333", 403, "AccessDenied"),
         ("x-amz-object-lock-legal-hold", "ON", 400, "InvalidRequest"),
     ] {

@@ -109,15 +109,14 @@ impl Webhook {
     }
 
     pub(crate) fn new(webhook: &WebhookState, is_held: bool) -> Self {
-        let WebhookState { record, health, oldest_pending, losses } = webhook;
+        let WebhookState { record, health, losses, .. } = webhook;
         let settings = record.settings.clone();
         let state = match health.consecutive_failures {
             _ if is_held => HealthState::Paused,
             0 => HealthState::Ok,
             _ => HealthState::Failing,
         };
-        // What waits for a webhook that is disabled is dropped, also what is not removed yet.
-        let waiting = settings.enabled;
+        let (pending, oldest_pending_at) = webhook.waiting();
         Self {
             id: record.id,
             target_url: settings.target_url,
@@ -131,8 +130,8 @@ impl Webhook {
                 consecutive_failures: health.consecutive_failures,
                 last_success_at: health.last_success_at,
                 last_error: Some(health.last_error.clone()).filter(|error| !error.is_empty()),
-                oldest_pending_at: oldest_pending.filter(|_| waiting),
-                pending: if waiting { health.pending } else { 0 },
+                oldest_pending_at,
+                pending,
                 lost: losses.events,
                 lost_since: losses.since,
             },

@@ -313,14 +313,14 @@ impl Webhooks {
     pub fn metrics(&self) -> WebhookMetrics {
         let (shared, now) = (self.shared(), self.shared().clock.now());
         let state = shared.state();
-        let oldest = state.webhooks.values().filter_map(|webhook| webhook.oldest_pending).min();
+        let oldest = state.webhooks.values().filter_map(|webhook| webhook.waiting().1).min();
         let age = oldest.map_or(0, |oldest| now.0.saturating_sub(oldest.0));
         WebhookMetrics {
             succeeded: shared.counters.succeeded.value(),
             failed: shared.counters.failed.value(),
             dropped: shared.counters.dropped.value(),
             retried: shared.counters.retried.value(),
-            pending: state.webhooks.values().map(|webhook| webhook.health.pending).sum(),
+            pending: state.webhooks.values().map(|webhook| webhook.waiting().0).sum(),
             lost: state.webhooks.values().map(|webhook| webhook.losses.events).sum(),
             oldest_pending: Duration::from_millis(age),
             in_flight: cairn_model::u64_of(self.context.in_flight()),

@@ -19,8 +19,8 @@ pub struct XmlLimits {
 /// Reads a whole document and returns its root.
 ///
 /// # Errors
-/// If it is not well-formed UTF-8 XML with one root, declares another encoding, is too large or too deep, has too many elements, or has a document
-/// type or an entity.
+/// If it is not well-formed UTF-8 XML with one root, is too large or too deep, has too many elements, or has a document
+/// type or an entity. Also if it declares another encoding, unless it is all ASCII.
 pub fn parse(body: &[u8], limits: XmlLimits) -> Result<Element, InvalidXml> {
     let mut document = Document::new(body, limits)?;
     let mut children = Vec::new();
@@ -47,6 +47,8 @@ pub enum Progress {
 /// A long document takes no more memory than its longest child, and its reader can yield to other tasks.
 pub struct Document<'b> {
     reader: Reader<&'b [u8]>,
+    /// Whether the document means the same in any encoding that contains ASCII.
+    is_ascii: bool,
     /// The open elements, root first. The root has no children here.
     open: Vec<Element>,
     /// The root once it has been closed.
@@ -66,7 +68,9 @@ impl<'b> Document<'b> {
         }
         let body = std::str::from_utf8(body)?;
         let reader = Reader::from_str(body.strip_prefix('\u{feff}').unwrap_or(body));
-        Ok(Self { reader, open: Vec::new(), root: None, elements: 0, elements_max: limits.elements_max })
+        let elements_max = limits.elements_max;
+        let is_ascii = body.is_ascii();
+        Ok(Self { reader, is_ascii, open: Vec::new(), root: None, elements: 0, elements_max })
     }
 
     /// The root's name, known after the last child was returned.
@@ -128,8 +132,8 @@ impl<'b> Document<'b> {
                     self.open.last_mut().ok_or(InvalidXml)?.text.push_str(&resolved);
                 }
                 Event::DocType(_) => return Err(InvalidXml),
-                Event::Decl(declaration) => check_encoding(&declaration)?,
-                Event::Comment(_) | Event::PI(_) => {}
+                Event::Decl(declaration) if !self.is_ascii => check_encoding(&declaration)?,
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
                 Event::Eof if self.open.is_empty() && self.root.is_some() => return Ok(Progress::End),
                 Event::Eof => return Err(InvalidXml),
             }
@@ -179,7 +183,7 @@ fn predefined(entity: &str) -> Option<&'static str> {
     })
 }
 
-/// Refuses a declaration of another encoding: the text would be another one than was meant.
+/// Refuses a declaration of another encoding: the text would be another one than was meant. The document has more than ASCII.
 fn check_encoding(declaration: &BytesDecl<'_>) -> Result<(), InvalidXml> {
     let Some(encoding) = declaration.encoding() else { return Ok(()) };
     let encoding = encoding?;
@@ -205,6 +209,7 @@ mod tests {
             "<A><B>x &amp; &#x79;</B><C/></A>",
             "\u{feff}<?xml version=\"1.0\"?>\n<A xmlns=\"urn:x\"><!-- c --><B>x &amp; <![CDATA[y]]></B><D><E/></D></A>\n",
             "<p:A xmlns:p='urn:x'><p:B>x &amp; y</p:B></p:A>",
+            "<?xml version='1.0' encoding='latin1'?><A><B>x &amp; y</B></A>",
         ] {
             let root = parse(body.as_bytes()).expect(body);
             assert_eq!(root.name(), "A");
@@ -232,8 +237,8 @@ mod tests {
             "</A>",
             "<A/><B/>",
             "<A>&unknown;</A>",
-            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><A/>",
-            "<?xml version=\"1.0\" encoding=\"UTF-16\"?><A/>",
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><A>\u{e9}</A>",
+            "<?xml version=\"1.0\" encoding=\"UTF-16\"?><A>\u{e9}</A>",
             "<A>&#x0;</A>",
             "<A>a & b</A>",
             "<!DOCTYPE A><A/>",

@@ -17,7 +17,7 @@ pub(super) static ROUTES: &[Route] = &[
     get("/sign-in", Access::Public, "get_sign_in").handler(boxed!(console::sign_in)),
     post("/sign-in", Access::Public, "begin_sign_in").unrecorded().handler(boxed!(console::begin_sign_in)),
     get("/sign-in/callback", Access::Redirected, "finish_sign_in")
-        .ignores_query()
+        .any_query()
         .handler(boxed!(console::finish_sign_in)),
     post("/sign-in/logout", Access::Signed, "end_sessions_of_provider")
         .body(BYTES)

@@ -78,8 +78,8 @@ impl Operation {
         self
     }
 
-    /// Accepts any query. The handler may look at it.
-    pub(super) const fn ignores_query(mut self) -> Self {
+    /// Accepts any query, which the handler reads if it needs to.
+    pub(super) const fn any_query(mut self) -> Self {
         self.query = None;
         self
     }

@@ -19,17 +19,17 @@ pub(super) static ROUTES: &[Route] = &[
     get("/health", Access::Public, "get_health")
         .summary("Whether the process accepts connections.")
         .answers(&[ok::<Health>()], &[])
-        .ignores_query()
+        .any_query()
         .handler(boxed!(system::health)),
     get("/ready", Access::Public, "get_readiness")
         .summary("Whether every subsystem is ready.")
         .answers(&[ok::<Readiness>(), success::<Readiness>(503, "A subsystem is not ready.")], &[])
-        .ignores_query()
+        .any_query()
         .handler(boxed!(system::ready)),
     get("/metrics", Access::Scraper, "scrape_metrics")
         .summary("Returns the metrics in the text format of Prometheus.")
         .answers(&[METRICS], &[])
-        .ignores_query()
+        .any_query()
         .handler(boxed!(metrics::text)),
     get("/api/v1/openapi.json", ALL, "get_openapi")
         .summary("Returns this document.")

@@ -68,7 +68,7 @@ pub(crate) fn check_expected_owner(fields: Fields<'_>) -> S3Result<()> {
 /// Checks the expected owner of the source bucket of a copy.
 ///
 /// # Errors
-/// `AccessDenied` for any other.
+/// As [`check_expected_owner`].
 pub(crate) fn check_expected_source_owner(fields: Fields<'_>) -> S3Result<()> {
     check_owner(fields, "x-amz-source-expected-bucket-owner")
 }

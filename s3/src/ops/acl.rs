@@ -65,7 +65,7 @@ async fn check_acl(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<()> 
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
     let document = read_xml_body(call, body, BodyDigests::new(declared)).await;
     let document = document.map_err(|error| match error.code() {
-        "MalformedXML" => ErrorCode::MalformedACLError.into(),
+        "MalformedXML" => S3Error::with_message(ErrorCode::MalformedACLError, error.message().to_owned()),
         _ => error,
     })?;
     match (call.fields.amz("x-amz-acl"), document) {

@@ -73,6 +73,26 @@ def test_ownership_without_acls_can_be_set_and_deleted(extended: S3, extended_bu
         assert_error(extended.request(method, "/no-such-bucket?ownershipControls", body=OWNERSHIP if method == "PUT" else b""), 404, "NoSuchBucket")
 
 
+def test_wrong_acls_are_answered_as_on_aws(extended: S3, extended_bucket: str):
+    """The answers are those of the recordings of AWS."""
+    boto = make_client(extended)
+    boto.put_bucket_versioning(Bucket=extended_bucket, VersioningConfiguration={"Status": "Enabled"})
+    boto.put_object(Bucket=extended_bucket, Key="k", Body=b"x")
+    for target in (f"/{extended_bucket}?acl", f"/{extended_bucket}/k?acl"):
+        for body, headers, code in (
+            (b"<AccessControlPolicy/>", [], "MalformedACLError"), (b"<Access", [], "MalformedACLError"),
+            (b"<AccessControlPolicy/>", [("x-amz-acl", "private")], "UnexpectedContent"),
+        ):
+            assert_error(extended.request("PUT", target, headers, body), 400, code)
+    marker = boto.delete_object(Bucket=extended_bucket, Key="k")["VersionId"]
+    with refused(404, "NoSuchKey"):
+        boto.get_object_acl(Bucket=extended_bucket, Key="k")
+    with refused(405, "MethodNotAllowed"):
+        boto.get_object_acl(Bucket=extended_bucket, Key="k", VersionId=marker)
+    with refused(405, "MethodNotAllowed"):
+        boto.put_object_acl(Bucket=extended_bucket, Key="k", ACL="private")
+
+
 def test_the_owner_has_full_control(extended: S3, extended_bucket: str):
     """Buckets, objects and versions have the same ACL, and it can be set again."""
     boto = make_client(extended)
@@ -127,7 +147,7 @@ def test_other_acls_are_refused(extended: S3, extended_bucket: str, name: str, v
     assert extended.list_all(extended_bucket) == {}
     assert_error(extended.request("PUT", f"/{extended_bucket}?acl"), 400, "MissingSecurityHeader")
     both = extended.request("PUT", f"/{extended_bucket}?acl", [("x-amz-acl", "private")], b"<AccessControlPolicy/>")
-    assert_error(both, 400, "InvalidRequest")
+    assert_error(both, 400, "UnexpectedContent")
 
 
 def test_settings_need_the_right_to_manage_the_bucket(extended_store: Cairn, extended: S3, extended_bucket: str):

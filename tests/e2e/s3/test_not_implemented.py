@@ -4,7 +4,7 @@ A server that ignores unknown subresources would store an object when the client
 requested a torrent. So the visible state is compared before and after every request.
 """
 
-import botocore.session
+import botocore.loaders
 import pytest
 
 from harness.expect import assert_error
@@ -100,7 +100,7 @@ def test_unsupported_object_subresources_change_nothing(s3: S3, kept_bucket: str
 
 SUBRESOURCES = sorted({
     (operation["http"]["method"], "{Key+}" in operation["http"]["requestUri"], operation["http"]["requestUri"].partition("?")[2])
-    for operation in botocore.session.get_session().get_service_model("s3")._service_description["operations"].values()
+    for operation in botocore.loaders.Loader().load_service_model("s3", "service-2")["operations"].values()
     if "?" in operation["http"]["requestUri"]
 })
 
@@ -115,11 +115,12 @@ def test_no_subresource_of_an_sdk_acts_on_the_object_or_bucket_itself(
         target = object_target(bucket, "kept", query) if is_of_object else f"/{bucket}?{query}"
         response = client.request(method, target, body=XML_BODY if method in ("PUT", "POST") else b"")
         assert response.body != BODY and (b"<ListBucketResult" not in response.body or "list-type" in query)
+        assert error_code(response) not in ("BucketNotEmpty", "BucketAlreadyOwnedByYou"), (method, query)
         assert client.get(bucket, "kept").body == BODY, (method, query, response.status)
 
 
 @pytest.mark.parametrize(("method", "key"), [("PUT", "kept"), ("DELETE", "kept"), ("POST", "kept"), ("PUT", ""), ("DELETE", ""), ("POST", "")])
-@pytest.mark.parametrize("query", ["novelty", "novelty=", "noveltyName=n&novelty", "annotation&annotationName=n"])
+@pytest.mark.parametrize("query", ["novelty", "novelty=", "noveltyName=n&novelty", "tagging&novelty", "annotation&annotationName=n"])
 def test_subresources_that_nobody_knows_change_nothing(s3: S3, kept_bucket: str, method: str, key: str, query: str):
     """S3 gets new ones. An object is not replaced or deleted when its annotation, say, was meant."""
     target = object_target(kept_bucket, key, query) if key else f"/{kept_bucket}?{query}"
@@ -128,7 +129,7 @@ def test_subresources_that_nobody_knows_change_nothing(s3: S3, kept_bucket: str,
 
 def test_parameters_with_a_value_that_nobody_knows_are_ignored(s3: S3, kept_bucket: str):
     """SDKs add `x-id`. A read with any parameter is a read: browsers are sent past caches with them."""
-    assert s3.request("PUT", object_target(kept_bucket, "new", "x-id=PutObject&novelty=1"), body=BODY).status == 200
+    assert s3.request("PUT", object_target(kept_bucket, "new", "x-id=PutObject&novelty=1&x-team"), body=BODY).status == 200
     for query in ("novelty", "v2", "novelty=1"):
         assert s3.get(kept_bucket, "new", query=query).body == BODY
 

@@ -24,6 +24,14 @@ pub(crate) struct WebhookState {
     pub(crate) losses: Losses,
 }
 
+impl WebhookState {
+    /// Returns the number of waiting deliveries, and the time when the oldest one was queued. Those of a disabled webhook are
+    /// dropped; what is not removed yet does not count.
+    pub(crate) fn waiting(&self) -> (u64, Option<Timestamp>) {
+        if self.record.settings.enabled { (self.health.pending, self.oldest_pending) } else { (0, None) }
+    }
+}
+
 /// All webhooks.
 #[derive(Default, Debug)]
 pub(crate) struct State {

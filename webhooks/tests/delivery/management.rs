@@ -52,7 +52,10 @@ fn disabling_drops_what_waits_and_enabling_begins_anew() {
         setup.events.push("b", &n.to_string());
     }
     setup.until("all are queued", |setup| setup.pending(webhook) == 700);
-    block_on(setup.webhooks.set_enabled(webhook, false)).unwrap();
+    let disabled = block_on(setup.webhooks.set_enabled(webhook, false)).unwrap();
+    // The answer had all 700, although they were dropped.
+    assert_eq!((disabled.health.pending, disabled.health.oldest_pending_at), (0, None));
+    assert_eq!(setup.webhooks.metrics().pending, 0);
     setup.events.push("b", "while it is disabled");
     // At once, while there is still something to drop.
     block_on(setup.webhooks.set_enabled(webhook, true)).unwrap();

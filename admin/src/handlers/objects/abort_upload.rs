@@ -10,10 +10,7 @@ use crate::reply::Reply;
 pub(crate) async fn abort_upload(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     const UPLOAD: &str = "upload_id";
     let (bucket, key) = (call.bucket()?, call.key()?);
-    let query = &call.parameters;
-    let text =
-        query.text(UPLOAD).ok_or_else(|| AdminError::invalid("the parameter upload_id is required"))?;
-    let id = UploadId::parse(text).ok_or(AdminError::UploadNotFound)?;
+    let id = UploadId::parse(call.parameters.required(UPLOAD)?).ok_or(AdminError::UploadNotFound)?;
     call.engine()?.abort_upload(&bucket, &key, id, call.origin(Cause::Request)).await?;
     Ok(Reply::no_content().detail(format!("upload {id}")))
 }

@@ -13,9 +13,8 @@ use crate::request::names::version_name;
 pub(crate) async fn delete_version(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let parameters = &call.parameters;
     let only_imported = parameters.flag("only_imported")?;
-    let version = parameters.text(VERSION_ID).map(version_name).transpose()?;
+    let version = version_name(parameters.required(VERSION_ID)?)?;
     let (bucket, key) = (call.bucket()?, call.key()?);
-    let version = version.ok_or_else(|| AdminError::invalid("the parameter version_id is required"))?;
     let origin = call.origin(Cause::Request);
     let options = DeleteOptions { version: Some(version), only_imported, origin, ..DeleteOptions::default() };
     let deleted = call.engine()?.delete_object(&bucket, &key, options).await?;

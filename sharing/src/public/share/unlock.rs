@@ -32,8 +32,8 @@ pub(crate) fn is_form(head: &RequestHead) -> bool {
 /// Answers an unlock of a usable share.
 pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Result<Reply, Refusal> {
     let head = &visit.request.head;
-    // Other sites could otherwise use up the attempts of their visitors. Without this header, which browsers send over TLS only,
-    // nothing tells them apart: the page has no referrer, so the origin of its own form is `null`, too.
+    // Other sites could otherwise use up the attempts of their visitors. Browsers send this header over TLS and to the same
+    // computer. Elsewhere nothing tells them apart: the page has no referrer, so the origin of its own form is `null`, too.
     if head.header_str("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none")) {
         return Err(refusals::cross_site());
     }

@@ -42,10 +42,13 @@ impl Journal {
             return Err(format!("another import uses the journal {}", folder.display()).into());
         }
         let named = folder.join("source");
-        let name = || fs::write(&named, format!("{source}\n"));
+        let name = || {
+            let unfinished = folder.join("source.new");
+            fs::write(&unfinished, format!("{source}\n")).and_then(|()| fs::rename(&unfinished, &named))
+        };
         match fs::read_to_string(&named) {
             Ok(text) if text.trim() == source => {}
-            // The first run was interrupted before it wrote the name.
+            // An earlier version of this program was interrupted before it wrote the name.
             Ok(text) if text.trim().is_empty() => name().map_err(failed)?,
             Ok(text) => {
                 let other = crate::terminal::plain(text.trim());
