@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 
 const ARN_PREFIX: &str = "arn:aws:s3:::";
 const VERSION: &str = "2012-10-17";
+/// All versions of the language (IAM User Guide, "Version"). What is translated means the same in both.
+const VERSIONS: [&str; 2] = ["2008-10-17", VERSION];
 
 /// The rules of a document: prefixes, each with whether it may be listed.
 pub(super) type Prefixes = Vec<(Box<str>, bool)>;
@@ -32,6 +34,10 @@ pub(super) fn to_rules(bucket: &str, document: &str) -> S3Result<Prefixes> {
         members.ok_or_else(|| malformed("Policies must be valid JSON and the first byte must be '{'"))?;
     if let Some(name) = members.keys().find(|name| !matches!(name.as_str(), "Version" | "Id" | "Statement")) {
         return Err(malformed(format!("Unknown field {name}")));
+    }
+    let is_known = |version: &Value| version.as_str().is_some_and(|version| VERSIONS.contains(&version));
+    if !members.get("Version").is_none_or(is_known) {
+        return Err(malformed("The policy must contain a valid version string"));
     }
     let statements = match members.get("Statement") {
         Some(Value::Array(statements)) => statements.iter().collect(),
@@ -318,9 +324,16 @@ mod tests {
             let refused = rules(&[statement]).expect_err(why);
             assert!(refused.contains(why), "{refused}, not {why}");
         }
-        for text in
-            ["", "[]", "{", "{\"Statement\": 5}", "{\"Statement\": [5]}", "{\"Statement\": [], \"More\": 1}"]
-        {
+        for text in [
+            "",
+            "[]",
+            "{",
+            "{\"Statement\": 5}",
+            "{\"Statement\": [5]}",
+            "{\"Statement\": [], \"More\": 1}",
+            "{\"Version\": \"2020-01-01\", \"Statement\": []}",
+            "{\"Version\": 2012, \"Statement\": []}",
+        ] {
             assert_eq!(to_rules("site", text).expect_err(text).code(), "MalformedPolicy", "{text}");
         }
     }
