@@ -29,7 +29,7 @@ pub(crate) struct Operation {
     pub(crate) members: Option<MemberAccess>,
     /// As what calls are recorded in the audit trail. All changes are. Reads are if the operator asks for it.
     pub(crate) recorded_as: Option<AuditKind>,
-    /// The query parameters, others are refused; `None` if any query is accepted.
+    /// The accepted query parameters; `None` if any query is accepted.
     pub(crate) query: Option<&'static [QueryParameter]>,
     /// The body of the request. Without one, a change refuses a body.
     pub(crate) request: Option<RequestBody>,

@@ -7,9 +7,7 @@
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::copy_source::{COPY_RANGE, COPY_SOURCE};
 use crate::headers::encryption::ENCRYPTION_HEADER;
-use crate::headers::object_lock::{
-    BUCKET_LOCK, BYPASS, LEGAL_HOLD, MODE, OF_VERSION, OF_VERSION_PREFIX, RETAIN_UNTIL,
-};
+use crate::headers::object_lock::{BUCKET_LOCK, BYPASS, LEGAL_HOLD, MODE, RETAIN_UNTIL};
 use crate::operations::{Implementation, Input};
 use crate::request::fields::Fields;
 
@@ -44,10 +42,10 @@ pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Impleme
     for name in headers.chain(fields.hoisted().map(|(name, _)| name)) {
         copies |= name.starts_with(COPY_SOURCE);
         // A lock that is asked for is never ignored.
-        if name.starts_with(OF_VERSION_PREFIX) && !OF_VERSION.contains(&name) {
-            let known = OF_VERSION.join(", ");
-            let message = format!("{name} is not implemented: the locks of a version are {known}.");
-            return Err(S3Error::not_implemented(message));
+        if name.starts_with("x-amz-object-lock-") && !LOCK_HEADERS.iter().any(|(known, _)| *known == name) {
+            return Err(S3Error::not_implemented(format!(
+                "{name} is not implemented: the locks of a version are {MODE}, {RETAIN_UNTIL}, {LEGAL_HOLD}."
+            )));
         }
     }
     if copies && !implementation.accepts(Input::CopySource) {

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from .server import Cairn
+from .wait import until
 
 SCRAPE_TOKEN = "scrape-token-of-16-bytes"
 TIMEOUT = 60
@@ -73,6 +75,14 @@ def scrape(store: Cairn, authority: Path | None = None) -> Scrape:
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return Scrape(response.text)
+
+
+def once(store: Cairn, holds: Callable[[Scrape], bool]) -> Scrape:
+    """Returns the first scrape that meets the condition.
+
+    A request is counted after its response was written to the socket, and the client may read it slightly earlier.
+    """
+    return until(lambda: (seen := scrape(store)) and holds(seen) and seen, lambda: scrape(store).text)
 
 
 def family_of(sample: str, families: dict[str, str]) -> str | None:

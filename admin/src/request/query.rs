@@ -68,8 +68,7 @@ impl Parameters {
     /// # Errors
     /// `INVALID_REQUEST` when it is absent.
     pub(crate) fn required(&self, name: &str) -> Result<&str, AdminError> {
-        let missing = || AdminError::invalid(format!("the query parameter {name} is required"));
-        self.text(name).ok_or_else(missing)
+        given(name, self.text(name))
     }
 
     /// Returns what follows `family` in the names of parameters that begin so, with the values.
@@ -158,6 +157,14 @@ fn unknown(name: &str, declared: &[QueryParameter]) -> String {
 pub(crate) const AFTER: [&str; 2] = ["after_time", "after_id"];
 /// The names of a cursor before which the entries of a page are.
 pub(crate) const BEFORE: [&str; 2] = ["before_time", "before_id"];
+
+/// Returns the parsed value of a parameter that must be given.
+///
+/// # Errors
+/// `INVALID_REQUEST` when it is absent.
+pub(crate) fn given<T>(name: &str, value: Option<T>) -> Result<T, AdminError> {
+    value.ok_or_else(|| AdminError::invalid(format!("the query parameter {name} is required")))
+}
 
 /// Parses `contains`, a text that entries of a list contain.
 ///

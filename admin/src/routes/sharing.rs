@@ -6,7 +6,18 @@ use cairn_identity::policy::Action;
 use super::Route;
 use super::row::*;
 use crate::handlers::links;
-use crate::operation::MemberAccess;
+use crate::operation::{MemberAccess, QueryParameter};
+
+/// Returns the parameters of a list of links, whose states have the type `S`.
+const fn list_parameters<S: JsonSchema>() -> [QueryParameter; 5] {
+    [
+        optional::<BucketName>("bucket"),
+        optional::<S>("status"),
+        optional::<String>("created_by"),
+        optional::<PageLimit>("limit"),
+        optional::<String>("continuation_token"),
+    ]
+}
 
 pub(super) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/object-shares/{key}", ALL, "list_object_shares")
@@ -33,13 +44,7 @@ pub(super) static ROUTES: &[Route] = &[
             "Lists the shares of all objects, the newest first. A page may have fewer entries \
              although more follow.",
         )
-        .query(&[
-            optional::<BucketName>("bucket"),
-            optional::<ShareStatus>("status"),
-            optional::<String>("created_by"),
-            optional::<PageLimit>("limit"),
-            optional::<String>("continuation_token"),
-        ])
+        .query(&list_parameters::<ShareStatus>())
         .answers(&[ok::<SharePage>()], &[BUCKET_NAME, BUCKET])
         .open_to_members(MemberAccess::OwnShares)
         .handler(boxed!(links::list::<cairn_sharing::Share>)),
@@ -103,13 +108,7 @@ pub(super) static ROUTES: &[Route] = &[
             "Lists the embeds of all objects, the newest first. A page may have fewer entries \
              although more follow.",
         )
-        .query(&[
-            optional::<BucketName>("bucket"),
-            optional::<EmbedStatus>("status"),
-            optional::<String>("created_by"),
-            optional::<PageLimit>("limit"),
-            optional::<String>("continuation_token"),
-        ])
+        .query(&list_parameters::<EmbedStatus>())
         .answers(&[ok::<EmbedPage>()], &[BUCKET_NAME, BUCKET])
         .handler(boxed!(links::list::<cairn_sharing::Embed>)),
     get("/api/v1/embeds/{id}", ALL, "get_embed")

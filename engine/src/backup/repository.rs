@@ -262,12 +262,12 @@ impl<'f> BlobReader<'f> {
 /// Returns whether a folder has more than what is left of one that was interrupted while it was made.
 fn has_other_files(folder: &Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(folder) else { return false };
+    let (parts, unfinished) =
+        (PARTS.map(|part| folder.join(part)), unfinished(&folder.join(REPOSITORY_FILE)));
+    let is_empty = |path: &Path| std::fs::read_dir(path).is_ok_and(|mut inside| inside.next().is_none());
     entries.any(|entry| {
-        let Ok(entry) = entry else { return true };
-        let (name, path) = (entry.file_name(), entry.path());
-        let is_empty = || std::fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
-        let is_part = PARTS.iter().any(|part| *part == name) && is_empty();
-        !is_part && path != unfinished(&folder.join(REPOSITORY_FILE))
+        let Ok(path) = entry.map(|entry| entry.path()) else { return true };
+        path != unfinished && !(parts.contains(&path) && is_empty(&path))
     })
 }
 

@@ -5,7 +5,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::request::fields::Fields;
-use crate::xml::reader::Element;
+use crate::xml::reader::{Element, shortened};
 use cairn_engine::{BucketSettings, ObjectLock, Retention, RetentionMode};
 use cairn_http1::parse_rfc3339_millis;
 use cairn_model::Timestamp;
@@ -13,10 +13,6 @@ use cairn_model::Timestamp;
 pub(crate) const MODE: &str = "x-amz-object-lock-mode";
 pub(crate) const RETAIN_UNTIL: &str = "x-amz-object-lock-retain-until-date";
 pub(crate) const LEGAL_HOLD: &str = "x-amz-object-lock-legal-hold";
-/// The headers of the lock of a version.
-pub(crate) const OF_VERSION: [&str; 3] = [MODE, RETAIN_UNTIL, LEGAL_HOLD];
-/// The beginning of their names.
-pub(crate) const OF_VERSION_PREFIX: &str = "x-amz-object-lock-";
 pub(crate) const BYPASS: &str = "x-amz-bypass-governance-retention";
 pub(crate) const BUCKET_LOCK: &str = "x-amz-bucket-object-lock-enabled";
 
@@ -125,7 +121,7 @@ pub(crate) const fn hold_name(legal_hold: bool) -> &'static str {
 /// `NotImplemented`.
 pub(crate) fn refuse_other_children(element: &Element, known: &[&str]) -> S3Result<()> {
     let Some(other) = element.child_beyond(known) else { return Ok(()) };
-    let (name, known) = (other.name(), known.join(", "));
+    let (name, known) = (shortened(other.name()), known.join(", "));
     Err(S3Error::not_implemented(format!("{name} is not implemented: {} has {known}.", element.name())))
 }
 

@@ -58,8 +58,8 @@ pub(crate) fn write_headers(head: &mut ResponseHead, bucket: &Bucket, info: &Obj
     }
 }
 
-/// Returns the error for tags or an ACL that the engine could not return or change. A delete marker has neither, also if it
-/// is the current version.
+/// Returns the error for tags that the engine could not return or change, or an ACL that it could not change. A delete marker
+/// has neither, also if it is the current version.
 pub(crate) fn subresource_error(
     error: EngineError,
     requested: Option<VersionName>,

@@ -6,7 +6,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::tagging;
-use crate::xml::reader::Element;
+use crate::xml::reader::{Element, shortened};
 use cairn_engine::limits::{
     LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX, OBJECT_TAGS_MAX,
 };
@@ -258,9 +258,7 @@ fn number(name: &'static str, text: &str, max: u32) -> S3Result<u32> {
 
 /// Checks that an element has no children but these.
 fn check_children(element: &Element, known: &[&str]) -> S3Result<()> {
-    let Some(other) = element.children().iter().find(|child| !known.contains(&child.name())) else {
-        return Ok(());
-    };
+    let Some(other) = element.child_beyond(known) else { return Ok(()) };
     let (parent, name) = (element.name(), other.name());
     match NOT_IMPLEMENTED.iter().find(|(known, _)| *known == name) {
         Some((name, instead)) => Err(S3Error::not_implemented(format!(
@@ -270,11 +268,6 @@ fn check_children(element: &Element, known: &[&str]) -> S3Result<()> {
             Err(malformed(format!("{parent} has an element that is not known there: {}.", shortened(name))))
         }
     }
-}
-
-/// Cuts a text that a client chose, so that an answer stays short.
-fn shortened(name: &str) -> String {
-    name.chars().take(64).collect()
 }
 
 fn malformed(message: impl Into<String>) -> S3Error {

@@ -81,6 +81,9 @@ mod tests {
         assert_eq!(read(""), Ok(None));
         // It removed the retention.
         assert_eq!(read("<EventHold>ON</EventHold>"), Err("NotImplemented"));
+        let long = format!("<Retention><{0}/></Retention>", "a".repeat(10_000));
+        let refused = parse_document(&parse(long.as_bytes()).expect("well-formed"), Timestamp(1000));
+        assert!(refused.expect_err("unknown").message().len() < 200, "the name is cut");
         let date = "<RetainUntilDate>2030-01-01T00:00:00Z</RetainUntilDate>";
         for bad in [
             "<Mode>GOVERNANCE</Mode>",

@@ -17,6 +17,11 @@ impl From<InvalidXml> for S3Error {
     }
 }
 
+/// Cuts a text that a client chose, so that an answer stays short.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
 /// Returns the limits of a document of at most `bytes_max` bytes.
 pub(crate) fn limits(bytes_max: usize) -> XmlLimits {
     XmlLimits { bytes_max, elements_max: ELEMENTS_MAX }

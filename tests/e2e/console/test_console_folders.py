@@ -49,27 +49,26 @@ def drop(page: Page, *paths: Path) -> None:
         page.cdp("Input.dispatchDragEvent", type=kind, x=600, y=400, data=data)
 
 
+def noted(page: Page, table: str, condition: str, *values: object, what: str) -> None:
+    """Waits until what the browser keeps of uploads meets a condition, a function of the rows of a table and of values."""
+    page.wait(f"""async (...values) => {{
+        const ended = (request) => new Promise((resolve, reject) => Object.assign(request, {{onsuccess: () => resolve(request.result), onerror: reject}}));
+        const database = await ended(indexedDB.open("cairn-uploads"));
+        const rows = await ended(database.transaction("{table}").objectStore("{table}").getAll());
+        database.close();
+        return ({condition})(rows, ...values);
+    }}""", *values, what=what)
+
+
 def halfway(page: Page, done: int) -> None:
     """Waits until the files that are not held have arrived, and until that is noted, which is a moment later."""
     page.wait("""async (left) => document.querySelector(".sheet")?.textContent.includes(`Uploading ${left} files`)""", PHOTOS - done, what="an upload that is halfway")
-    page.wait("""async (done) => {
-        const ended = (request) => new Promise((resolve, reject) => Object.assign(request, {onsuccess: () => resolve(request.result), onerror: reject}));
-        const database = await ended(indexedDB.open("cairn-uploads"));
-        const count = await ended(database.transaction("done").objectStore("done").count());
-        database.close();
-        return count === done;
-    }""", done, what="notes of what has arrived")
+    noted(page, "done", "(rows, done) => rows.length === done", done, what="notes of what has arrived")
 
 
 def nothing_is_left(page: Page, bucket: str) -> None:
     """Waits until the browser has forgotten the folder, which is a moment after the end is shown."""
-    page.wait("""async (bucket) => {
-        const ended = (request) => new Promise((resolve, reject) => Object.assign(request, {onsuccess: () => resolve(request.result), onerror: reject}));
-        const database = await ended(indexedDB.open("cairn-uploads"));
-        const batches = await ended(database.transaction("batches").objectStore("batches").getAll());
-        database.close();
-        return !batches.some((batch) => batch.bucket === bucket);
-    }""", bucket, what="an upload that is forgotten")
+    noted(page, "batches", "(rows, bucket) => !rows.some((batch) => batch.bucket === bucket)", bucket, what="an upload that is forgotten")
 
 
 def arrives_unnoticed(store: Cairn, bucket: str, folder: Path) -> None:

@@ -15,7 +15,7 @@ import requests
 
 from harness.certificates import Authority
 from harness.management import bearer, expect, expect_refusal
-from harness.metrics import SCRAPE_TOKEN, scrape
+from harness.metrics import SCRAPE_TOKEN, once, scrape
 from harness.server import BINARY, LOOPBACK, Cairn
 from harness.wait import until
 from harness.wire import Connection, encode_head
@@ -111,9 +111,7 @@ def test_requests_are_logged_and_counted_without_tokens(open_store: Cairn):
     before = scrape(open_store)
     assert get(f"{url}/content").status_code == 200 and get(url).status_code == 200
     wanted = {"plane": "console", "method": "GET", "route": "/s/{token}/content", "operation": "get_share_content", "status_class": "2xx"}
-    counted = lambda: scrape(open_store).sum("service_requests_total", **wanted) > before.sum("service_requests_total", **wanted)
-    until(counted, lambda: open_store.output()[-2000:])
-    now = scrape(open_store)
+    now = once(open_store, lambda seen: seen.sum("service_requests_total", **wanted) > before.sum("service_requests_total", **wanted))
     assert now.sum("service_response_bytes_total", plane="console") >= before.sum("service_response_bytes_total", plane="console") + len(BODY)
     assert now.sum("service_connections_accepted_total", plane="console") > 0
     assert "plane=console method=GET" in open_store.wait_output("route=/s/{token}/content")

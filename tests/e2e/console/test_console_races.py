@@ -178,7 +178,7 @@ def test_failure_that_is_over_is_not_shown_any_longer(page: Page):
 
 
 def test_view_that_is_chosen_while_the_console_starts_is_a_step_of_the_history(page: Page, console_store: Cairn, versioned: str):
-    """The URL changes before the console knows who is signed in. Back shows the previous view."""
+    """The Back button returns from a view that was requested before the session was loaded."""
     page.go("buckets")
     source = """const plain = window.fetch; window.fetch = async (...values) => {
         if (String(values[0]).includes("/session")) await new Promise((resolve) => { window.start = resolve; });

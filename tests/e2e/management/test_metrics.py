@@ -6,7 +6,6 @@ import random
 import re
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from harness.certificates import Authority
 from harness.damage import find_bytes, flip_bit, read, volumes
 from harness.management import bearer
 from harness.metrics import (
-    SCRAPE_TOKEN, TIMEOUT, Scrape, faults, promql_labels, promql_names, scrape, structure_faults,
+    SCRAPE_TOKEN, TIMEOUT, Scrape, faults, once, promql_labels, promql_names, scrape, structure_faults,
 )
 from harness.s3 import object_target
 from harness.server import LOOPBACK, REPOSITORY, Cairn
@@ -34,14 +33,6 @@ DOCS = REPOSITORY / "docs"
 def measured(make_store) -> Cairn:
     """Starts a store for this test alone, with a scrape token."""
     return make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
-
-
-def once(store: Cairn, holds: Callable[[Scrape], bool]) -> Scrape:
-    """Returns the first scrape that meets the condition.
-
-    A request is counted after its response was written to the socket, and the client may read it slightly earlier.
-    """
-    return until(lambda: (seen := scrape(store)) and holds(seen) and seen, lambda: scrape(store).text)
 
 
 def managed(store: Cairn, method: str, path: str, **options) -> requests.Response:

@@ -13,11 +13,10 @@ from harness.events import walk, without_identity
 from harness.forms import Form
 from harness.management import expect
 from harness.memory import MIB, watched
-from harness.metrics import SCRAPE_TOKEN, scrape
+from harness.metrics import SCRAPE_TOKEN, once, scrape
 from harness.s3 import md5_etag
 from harness.server import Cairn
 from harness.certificates import Authority
-from harness.wait import until
 from harness.wire import encode_head
 
 SLOW_FORMS = 32
@@ -70,11 +69,10 @@ def test_forms_are_in_the_audit_trail(extended_store: Cairn, form):
 
 def test_forms_are_counted_as_their_operation(extended_store: Cairn, form):
     """The metrics of requests have the operation and the status."""
-    stored = lambda: scrape(extended_store).sum("service_requests_total", operation="PostObject", status_class="2xx")
-    before = stored()
+    stored = lambda seen: seen.sum("service_requests_total", operation="PostObject", status_class="2xx")
+    before = stored(scrape(extended_store))
     assert form().send().status == 204
-    # A request is counted after its response.
-    until(lambda: stored() > before, "the form is not counted")
+    once(extended_store, lambda seen: stored(seen) > before)
 
 
 def test_slow_forms_need_no_more_memory_than_slow_puts(extended_store: Cairn, form):

@@ -16,7 +16,7 @@ import pytest
 from harness.boto import random_bytes
 from harness.damage import find_bytes, flip_bit, volumes
 from harness.management import Management, expect, segment
-from harness.metrics import SCRAPE_TOKEN, scrape
+from harness.metrics import SCRAPE_TOKEN, once
 from harness.moments import with_an_end, written
 from harness.s3 import S3, md5_etag
 from harness.server import LOOPBACK, Cairn
@@ -432,8 +432,7 @@ def test_requests_and_refusals_are_counted(make_store: Callable[..., Cairn]) -> 
     assert own.s3.delete("pictures", embed.key).status == 204
     assert embed.request().status == 404
     counted = {"plane": "data", "route": "/e/{token}", "operation": "get_embed", "method": "GET"}
-    # A request is counted after its response.
-    found = until(lambda: (now := scrape(own)).sum("service_requests_total", **counted) >= 8 and now, "not counted")
+    found = once(own, lambda seen: seen.sum("service_requests_total", **counted) >= 8)
     expected = {"not_found": 1, "revoked": 1, "origin": 2, "destination": 1, "content_type": 1, "object_missing": 1, "expired": 0}
     denied = {reason: found.sum("service_share_access_denied_total", kind="embed", reason=reason) for reason in expected}
     assert denied == expected

@@ -10,10 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from harness.management import API, expect
-from harness.metrics import SCRAPE_TOKEN, scrape
+from harness.metrics import SCRAPE_TOKEN, once, scrape
 from harness.server import LOOPBACK, Cairn
 from harness.shares import Share, share_body
-from harness.wait import until
 from harness.wire import Connection, Response, encode_head
 
 # What may stand in front of a token at any port. `files` is a possible name of a bucket, `photos` one that exists.
@@ -134,8 +133,7 @@ def test_data_plane_says_that_shares_are_elsewhere(own: Cairn) -> None:
     assert send(own.s3_port, "HEAD", share.path).status == 404
     assert share.content().content == b"a secret"
     counted = {"plane": "data", "route": "/s/{token}", "operation": "get_share", "method": "GET"}
-    # A request is counted after its response.
-    found = until(lambda: (now := scrape(own)).sum("service_requests_total", **counted) >= 4 and now, "not counted")
+    found = once(own, lambda seen: seen.sum("service_requests_total", **counted) >= 4)
     assert found.sum("service_requests_total", **counted) == 4
 
 

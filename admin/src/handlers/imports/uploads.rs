@@ -19,6 +19,7 @@ use crate::error::AdminError;
 use crate::handlers::objects::{declared_size, receive_and_check, write_error};
 use crate::reply::Reply;
 use crate::request::body::body_error;
+use crate::request::query::given;
 
 const PART_NUMBER: &str = "part_number";
 
@@ -43,9 +44,9 @@ pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError
 
 async fn write_part(mut call: Call<'_, '_>, import: Import) -> Result<Reply, AdminError> {
     let upload = UploadId::parse(import.parameters.required(UPLOAD_ID)?).ok_or(AdminError::UploadNotFound)?;
-    import.parameters.required(PART_NUMBER)?;
     let number = import.parameters.number(PART_NUMBER, 1..=PART_NUMBER_MAX.into())?;
-    let number = number.and_then(|number| u16::try_from(number).ok()).ok_or(AdminError::Internal)?;
+    let number = given(PART_NUMBER, number)?;
+    let number = u16::try_from(number).map_err(|_| AdminError::Internal)?;
     let size = declared_size(call.head)?;
     let engine = Rc::clone(call.engine()?);
     // Before the body is read: the part of an upload that does not exist would be refused.

@@ -18,6 +18,7 @@ use crate::handlers::objects::{declared_size, receive_and_check, write_error};
 use crate::operation::{QueryParameter, optional, required};
 use crate::reply::Reply;
 use crate::request::body::body_error;
+use crate::request::query::given;
 
 const VERSION_ID: &str = "version_id";
 const LAST_MODIFIED: &str = "last_modified";
@@ -182,11 +183,10 @@ pub(super) fn version_name(import: &Import) -> Result<VersionName, AdminError> {
 
 fn identity(import: &Import) -> Result<ImportedIdentity, AdminError> {
     let id = version_name(import)?.imported_id();
-    import.parameters.required(LAST_MODIFIED)?;
-    let last_modified = import.parameters.time(LAST_MODIFIED)?;
-    let last_modified = last_modified.filter(|time| VersionId::imported_at(time.0).is_some());
-    let last_modified =
-        last_modified.ok_or_else(|| AdminError::invalid("last_modified: must be from 1970 to 2248"))?;
+    let last_modified = given(LAST_MODIFIED, import.parameters.time(LAST_MODIFIED)?)?;
+    if VersionId::imported_at(last_modified.0).is_none() {
+        return Err(AdminError::invalid("last_modified: must be from 1970 to 2248"));
+    }
     let etag = import.parameters.text(ETAG).map(|text| {
         let form =
             "etag: must be 32 hexadecimal digits, and a dash and the number of parts if there were any";

@@ -20,6 +20,7 @@ use crate::limits::{
     CHANGE_STEPS_MAX, CHANGE_TIME_MAX,
 };
 use crate::reply::Reply;
+use crate::request::query::given;
 
 /// The types of events that are counted.
 const TYPES: [EventType; 4] =
@@ -44,8 +45,7 @@ pub(crate) async fn of_store(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 async fn count_changes(call: Call<'_, '_>, bucket: Option<String>) -> Result<Reply, AdminError> {
     let parameters = &call.parameters;
-    parameters.required("since")?;
-    let since = parameters.time("since")?.unwrap_or_default().0;
+    let since = given("since", parameters.time("since")?)?.0;
     let until = parameters.time("until")?.unwrap_or_else(|| SystemClock.now()).0;
     let steps = parameters.number("steps", 1..=CHANGE_STEPS_MAX)?.unwrap_or(CHANGE_STEPS_DEFAULT);
     if until <= since || until - since < steps {

@@ -42,24 +42,26 @@ impl Journal {
             return Err(format!("another import uses the journal {}", folder.display()).into());
         }
         let named = folder.join("source");
-        let name = || {
-            let unfinished = folder.join("source.new");
-            fs::write(&unfinished, format!("{source}\n")).and_then(|()| fs::rename(&unfinished, &named))
+        let known = match fs::read_to_string(&named) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(failed)?,
         };
-        match fs::read_to_string(&named) {
-            Ok(text) if text.trim() == source => {}
-            // An earlier version of this program was interrupted before it wrote the name.
-            Ok(text) if text.trim().is_empty() => name().map_err(failed)?,
-            Ok(text) => {
-                let other = crate::terminal::plain(text.trim());
+        match known.trim() {
+            known if known == source => {}
+            // An empty file was left by a version of this program that did not write the name whole.
+            "" => {
+                let unfinished = folder.join("source.new");
+                let written = fs::write(&unfinished, format!("{source}\n"));
+                written.and_then(|()| fs::rename(&unfinished, &named)).map_err(failed)?;
+            }
+            other => {
+                let other = crate::terminal::plain(other);
                 return Err(format!(
                     "the journal {} is of an import from {other}: name another folder with --journal",
                     folder.display()
                 )
                 .into());
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => name().map_err(failed)?,
-            Err(error) => return Err(failed(error)),
         }
         let listed =
             |name| File::create(folder.join(name)).map(BufWriter::new).map(Mutex::new).map_err(failed);
