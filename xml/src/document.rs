@@ -2,7 +2,7 @@
 
 use crate::element::{Element, InvalidXml};
 use quick_xml::Reader;
-use quick_xml::events::{BytesDecl, Event};
+use quick_xml::events::{BytesDecl, BytesStart, Event};
 
 /// Deepest nesting of elements. S3's deepest document has seven levels.
 pub const DEPTH_MAX: usize = 16;
@@ -108,11 +108,11 @@ impl<'b> Document<'b> {
             match self.reader.read_event()? {
                 Event::Start(start) => {
                     self.check_room()?;
-                    self.open.push(element(start.local_name().as_ref()));
+                    self.open.push(element(&start));
                 }
                 Event::Empty(start) => {
                     self.check_room()?;
-                    if let Some(child) = self.close(element(start.local_name().as_ref())) {
+                    if let Some(child) = self.close(element(&start)) {
                         return Ok(Progress::Child(child));
                     }
                 }
@@ -168,8 +168,11 @@ impl<'b> Document<'b> {
     }
 }
 
-fn element(name: &str) -> Element {
-    Element { name: name.to_owned(), ..Element::default() }
+fn element(start: &BytesStart<'_>) -> Element {
+    let mut attributes = start.attributes().flatten();
+    let found = attributes.find(|attribute| attribute.key.local_name().as_ref() == "type");
+    let type_attribute = found.map(|attribute| attribute.value.into());
+    Element { name: start.local_name().as_ref().to_owned(), type_attribute, ..Element::default() }
 }
 
 fn predefined(entity: &str) -> Option<&'static str> {
@@ -217,6 +220,21 @@ mod tests {
             assert!(root.child("X").is_none());
             assert_eq!(root.text_of("B"), Some("x & y"));
         }
+    }
+
+    #[test]
+    fn the_type_is_read_with_any_prefix() {
+        let of_root = |document: &str| {
+            let root = parse(document.as_bytes()).expect(document);
+            root.type_attribute().map(str::to_owned)
+        };
+        let both = "<A xmlns:x='urn:x' x:other='1' x:type='Group'><B type='User'/></A>";
+        assert_eq!(of_root(both).as_deref(), Some("Group"));
+        assert_eq!(
+            parse(both.as_bytes()).expect(both).child("B").and_then(|b| b.type_attribute()),
+            Some("User")
+        );
+        assert_eq!(of_root("<A other='1'/>"), None);
     }
 
     #[test]

@@ -6,6 +6,8 @@ pub struct Element {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) children: Vec<Element>,
+    /// Boxed, because hardly any element has one.
+    pub(crate) type_attribute: Option<Box<str>>,
 }
 
 impl Element {
@@ -17,6 +19,11 @@ impl Element {
     /// The text directly inside, as written.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The value of the attribute `xsi:type`, by its local name. No other attribute is read.
+    pub fn type_attribute(&self) -> Option<&str> {
+        self.type_attribute.as_deref()
     }
 
     /// All children, in order.

@@ -2,8 +2,7 @@
 //!
 //! There are no ACLs: policies of service accounts grant access. The one ACL that every bucket and object has, as in
 //! buckets of AWS whose object ownership is enforced, gives its owner full control. It can be read, and it can be set
-//! again, which changes nothing. Any other ACL is 400, as there. `request/unsupported_headers.rs` refuses other canned ACLs and
-//! grants.
+//! again, which changes nothing. Any other ACL is 400, as there. `request/acl.rs` refuses other canned ACLs and grants.
 
 use crate::access::account::{self, OWNER_ID};
 use crate::body::declared;
@@ -13,6 +12,7 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::version;
 use crate::reply::Reply;
+use crate::request::acl;
 use crate::xml::reader::{Element, InvalidXml};
 use crate::xml::writer::XmlWriter;
 use cairn_http1::StatusCode;
@@ -20,6 +20,10 @@ use cairn_net::RequestBody;
 
 const OTHER_ACL: &str = "The bucket does not allow ACLs: grant access with the policies of service accounts, and set no ACL, or \
                          one that gives the owner full control and nobody else anything.";
+const FULL_CONTROL: &str = "FULL_CONTROL";
+const PERMISSIONS: [&str; 5] = [FULL_CONTROL, "WRITE", "WRITE_ACP", "READ", "READ_ACP"];
+/// The argument that AWS names if the id of an owner or grantee is wrong.
+const CANONICAL_ID: &str = "CanonicalUser/ID";
 /// The grantee's type is an attribute, as AWS writes it.
 const GRANTEE: &str =
     "Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\"";
@@ -75,32 +79,86 @@ async fn check_acl(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<()> 
             ErrorCode::UnexpectedContent,
             "This request does not support content: name the ACL in the header x-amz-acl or in the body, not in both.",
         )),
-        (None, None) => Err(ErrorCode::MissingSecurityHeader.into()),
+        (None, None) => {
+            Err(S3Error::from(ErrorCode::MissingSecurityHeader).element("MissingHeaderName", "x-amz-acl"))
+        }
     }
 }
 
-/// Checks that a document gives the owner full control, and nobody else anything.
+/// Checks that a document gives the owner full control, and nobody else anything. A wrong document gets the error that it has
+/// on AWS.
+///
+/// # Errors
+/// `MalformedACLError`, `InvalidArgument` for an owner or a grantee that cannot be, and `AccessControlListNotSupported`.
 fn check_document(document: &Element) -> S3Result<()> {
-    match gives_only_owner(document) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(S3Error::with_message(ErrorCode::AccessControlListNotSupported, OTHER_ACL)),
-        Err(InvalidXml) => Err(ErrorCode::MalformedACLError.into()),
+    let policy = AccessControlPolicy::read(document).map_err(|InvalidXml| ErrorCode::MalformedACLError)?;
+    acl::check_id(CANONICAL_ID, policy.owner)?;
+    for grant in &policy.grants {
+        match grant.grantee {
+            Grantee::CanonicalUser { id } => acl::check_id(CANONICAL_ID, id)?,
+            Grantee::Group { uri } => acl::check_group("Group/URI", uri)?,
+            Grantee::Email => {}
+        }
+    }
+    if policy.gives_only_owner() {
+        return Ok(());
+    }
+    Err(S3Error::with_message(ErrorCode::AccessControlListNotSupported, OTHER_ACL))
+}
+
+/// The receiver of a permission.
+enum Grantee<'a> {
+    CanonicalUser { id: &'a str },
+    Group { uri: &'a str },
+    Email,
+}
+
+struct Grant<'a> {
+    grantee: Grantee<'a>,
+    permission: &'a str,
+}
+
+/// The document of an ACL. Source: API Reference, "AccessControlPolicy".
+struct AccessControlPolicy<'a> {
+    owner: &'a str,
+    grants: Vec<Grant<'a>>,
+}
+
+impl<'a> AccessControlPolicy<'a> {
+    fn read(document: &'a Element) -> Result<Self, InvalidXml> {
+        if document.name() != "AccessControlPolicy" {
+            return Err(InvalidXml);
+        }
+        let owner = document.only_child("Owner")?.ok_or(InvalidXml)?.only_text("ID")?.ok_or(InvalidXml)?;
+        let list = document.only_child("AccessControlList")?.ok_or(InvalidXml)?;
+        let grants = list.children_named("Grant").map(Grant::read).collect::<Result<_, _>>()?;
+        Ok(Self { owner, grants })
+    }
+
+    fn gives_only_owner(&self) -> bool {
+        let is_owner = |grantee: &Grantee<'_>| matches!(grantee, Grantee::CanonicalUser { id: OWNER_ID });
+        let all =
+            self.grants.iter().all(|grant| is_owner(&grant.grantee) && grant.permission == FULL_CONTROL);
+        self.owner == OWNER_ID && all && !self.grants.is_empty()
     }
 }
 
-/// Returns whether a document gives the owner full control, and nobody else anything.
-fn gives_only_owner(document: &Element) -> Result<bool, InvalidXml> {
-    if document.name() != "AccessControlPolicy" {
-        return Err(InvalidXml);
-    }
-    let list = document.only_child("AccessControlList")?.ok_or(InvalidXml)?;
-    let mut grants = list.children_named("Grant").peekable();
-    let has_grants = grants.peek().is_some();
-    grants.try_fold(has_grants, |all, grant| {
+impl<'a> Grant<'a> {
+    fn read(grant: &'a Element) -> Result<Self, InvalidXml> {
         let grantee = grant.only_child("Grantee")?.ok_or(InvalidXml)?;
         let permission = grant.only_text("Permission")?.ok_or(InvalidXml)?;
-        Ok(all && grantee.only_text("ID")? == Some(OWNER_ID) && permission == "FULL_CONTROL")
-    })
+        if !PERMISSIONS.contains(&permission) {
+            return Err(InvalidXml);
+        }
+        let text = |name| grantee.only_text(name)?.ok_or(InvalidXml);
+        let grantee = match grantee.type_attribute().ok_or(InvalidXml)? {
+            "CanonicalUser" => Grantee::CanonicalUser { id: text("ID")? },
+            "Group" => Grantee::Group { uri: text("URI")? },
+            "AmazonCustomerByEmail" => text("EmailAddress").map(|_| Grantee::Email)?,
+            _ => return Err(InvalidXml),
+        };
+        Ok(Self { grantee, permission })
+    }
 }
 
 fn document() -> XmlWriter {
@@ -113,7 +171,7 @@ fn document() -> XmlWriter {
     xml.text("ID", OWNER_ID);
     xml.text("DisplayName", account::OWNER_DISPLAY_NAME);
     xml.close("Grantee");
-    xml.text("Permission", "FULL_CONTROL");
+    xml.text("Permission", FULL_CONTROL);
     xml.close("Grant");
     xml.close("AccessControlList");
     xml.close("AccessControlPolicy");
@@ -122,7 +180,7 @@ fn document() -> XmlWriter {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_document, document};
+    use super::{OWNER_ID, check_document, document};
     use crate::xml::reader::parse;
 
     #[test]
@@ -134,17 +192,34 @@ mod tests {
     #[test]
     fn any_other_acl_is_refused() {
         const REFUSED: &str = "AccessControlListNotSupported";
+        const MALFORMED: &str = "MalformedACLError";
+        const INVALID: &str = "InvalidArgument";
         let written = String::from_utf8(document().finish()).expect("text");
-        let everyone = "<Grant><Grantee><URI>http://acs.amazonaws.com/groups/global/AllUsers</URI></Grantee>\
+        let everyone = "<Grant><Grantee xsi:type=\"Group\"><URI>http://acs.amazonaws.com/groups/global/AllUsers</URI></Grantee>\
                         <Permission>READ</Permission></Grant>";
+        let owner = written.find("<Owner>").zip(written.find("<AccessControlList>")).expect("an owner");
+        let without_owner = format!("{}{}", &written[..owner.0], &written[owner.1..]);
+        let list = written.find("<Grant>").zip(written.find("</AccessControlList>")).expect("a list");
+        let without_grants = format!("{}{}", &written[..list.0], &written[list.1..]);
         for (changed, code) in [
             (written.replace("FULL_CONTROL", "READ"), REFUSED),
             (written.replace("</Grant>", &format!("</Grant>{everyone}")), REFUSED),
             (written.replace("<Grant>", &format!("{everyone}<Grant>")), REFUSED),
-            ("<AccessControlPolicy><AccessControlList/></AccessControlPolicy>".to_owned(), REFUSED),
-            ("<AccessControlPolicy/>".to_owned(), "MalformedACLError"),
-            (written.replace("AccessControlPolicy", "Other"), "MalformedACLError"),
-            (written.replace("<Permission>FULL_CONTROL</Permission>", ""), "MalformedACLError"),
+            (without_grants, REFUSED),
+            (written.replacen(OWNER_ID, &"0".repeat(64), 1), REFUSED),
+            (without_owner, MALFORMED),
+            ("<AccessControlPolicy/>".to_owned(), MALFORMED),
+            (written.replace("AccessControlPolicy", "Other"), MALFORMED),
+            (written.replace("<Permission>FULL_CONTROL</Permission>", ""), MALFORMED),
+            (written.replace("FULL_CONTROL", "ANY_CONTROL"), MALFORMED),
+            (written.replace("CanonicalUser", "User"), MALFORMED),
+            (written.replace("CanonicalUser", "Group"), MALFORMED),
+            (written.replacen(OWNER_ID, "wrong", 1), INVALID),
+            (written.replace(OWNER_ID, "wrong"), INVALID),
+            (
+                written.replace("</Grant>", &format!("</Grant>{}", everyone.replace("AllUsers", "Few"))),
+                INVALID,
+            ),
         ] {
             let refused =
                 check_document(&parse(changed.as_bytes()).expect("well-formed")).expect_err(&changed);

@@ -1,5 +1,6 @@
 //! The parts of a request that are parsed before it is routed: path, query, header fields and host.
 
+pub(crate) mod acl;
 pub(crate) mod checksum_modes;
 pub(crate) mod fields;
 pub(crate) mod query;

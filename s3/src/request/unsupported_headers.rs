@@ -1,15 +1,15 @@
 //! Refuses headers that ask for features that are not implemented.
 //!
-//! The answer is 501. ACLs are 400 in the mode `extended`, as in buckets of AWS whose object ownership is enforced.
+//! The answer is 501. In the mode `extended`, `acl.rs` judges the headers of ACLs.
 //!
 //! The table applies to every operation, even to one that has no use for the header: to ignore the header would leave a
 //! client's request unmet. `X-Amz-*` query parameters are checked too, because presigned URLs hoist headers. Checksums
 //! among them are signed and not enforced, as on AWS.
 
 use crate::compatibility::Compatibility;
-use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::request::checksum_modes;
+use crate::errors::{S3Error, S3Result};
 use crate::request::fields::Fields;
+use crate::request::{acl, checksum_modes};
 use cairn_engine::ChecksumAlgorithm;
 use cairn_http1::BodyFraming;
 use cairn_transfer::checksum;
@@ -38,24 +38,15 @@ struct Row {
     /// The name in lower case. A trailing `*` matches any rest.
     name: &'static str,
     refuses: Refuses,
-    code: ErrorCode,
     message: &'static str,
 }
 
 const fn row(name: &'static str, refuses: Refuses, message: &'static str) -> Row {
-    Row { name, refuses, code: ErrorCode::NotImplemented, message }
-}
-
-/// A row of the mode `extended`: the value asks for an ACL.
-const fn acl_row(name: &'static str, refuses: Refuses) -> Row {
-    Row { name, refuses, code: ErrorCode::AccessControlListNotSupported, message: OTHER_ACL }
+    Row { name, refuses, message }
 }
 
 const ACL: &str = "ACLs are not implemented: omit x-amz-acl, x-amz-grant-* and x-amz-object-ownership and \
                    grant access with the policies of service accounts.";
-const OTHER_ACL: &str = "The bucket does not allow ACLs. Buckets and objects belong to the owner alone: send x-amz-acl with private or \
-                         bucket-owner-full-control, x-amz-object-ownership with BucketOwnerEnforced, or neither, and grant \
-                         access with the policies of service accounts.";
 const CHUNKED: &str = "aws-chunked bodies and trailing checksums are not implemented: set the client to compute \
                        checksums only when required (AWS_REQUEST_CHECKSUM_CALCULATION=when_required) and to sign the \
                        complete payload or UNSIGNED-PAYLOAD.";
@@ -162,10 +153,6 @@ static STRICT_TABLE: &[Row] = &[
 static EXTENDED_TABLE: &[Row] = &[
     row("x-amz-server-side-encryption", Refuses::These(&["aws:kms", "aws:kms:dsse", "aws:fsx"]), OTHER_KEYS),
     row("x-amz-server-side-encryption-*", Refuses::Any, OTHER_KEYS),
-    // `access/public.rs` decides about public-read.
-    acl_row("x-amz-acl", Refuses::AllButThese(&["", "private", "bucket-owner-full-control", "public-read"])),
-    acl_row("x-amz-grant-*", Refuses::Any),
-    row("x-amz-object-ownership", Refuses::AllBut("BucketOwnerEnforced"), OTHER_ACL),
 ];
 
 const fn table_of(mode: Compatibility) -> &'static [Row] {
@@ -184,7 +171,7 @@ const ALGORITHM_HEADERS: [&str; 2] = ["x-amz-sdk-checksum-algorithm", "x-amz-che
 /// Refuses headers and hoisted parameters of the table, unknown checksums and chunked bodies.
 ///
 /// # Errors
-/// `NotImplemented` and `AccessControlListNotSupported`, with a message that names an alternative.
+/// `NotImplemented`, with a message that names an alternative, and those of [`acl::check_headers`].
 pub(crate) fn check(
     mode: Compatibility,
     fields: Fields<'_>,
@@ -207,6 +194,9 @@ pub(crate) fn check(
     }
     for (name, value) in fields.hoisted() {
         check_one(of_query, name, value.as_bytes())?;
+    }
+    if mode == Compatibility::Extended {
+        acl::check_headers(fields)?;
     }
     if accepted == AcceptedBody::Plain && fields.headers().iter().any(is_framed) {
         check_framed_encoding(mode, fields)?;
@@ -282,7 +272,7 @@ fn check_rows(rows: &[Row], name: &str, value: &[u8]) -> S3Result<()> {
             None => name == row.name,
         };
         if named && refuses(row.refuses, value) {
-            return Err(S3Error::with_message(row.code, row.message));
+            return Err(S3Error::not_implemented(row.message));
         }
     }
     Ok(())
@@ -389,13 +379,7 @@ mod tests {
         assert_eq!((status(range, ""), status_in(Extended, range, "")), (Some(501), None));
         for (name, value, answer) in [
             ("x-amz-acl", "private", None),
-            ("x-amz-acl", "bucket-owner-full-control", None),
             ("x-amz-acl", "public-read-write", Some(400)),
-            // An empty header asks for nothing.
-            ("x-amz-acl", "", None),
-            ("x-amz-grant-read", "id=1", Some(400)),
-            ("x-amz-object-ownership", "BucketOwnerEnforced", None),
-            ("x-amz-object-ownership", "ObjectWriter", Some(501)),
             ("x-amz-checksum-sha512", "x", None),
             ("x-amz-checksum-md5", "x", None),
             ("x-amz-checksum-xxhash64", "x", None),

@@ -14,6 +14,7 @@ FIXED = {
     "requestPayment": "<RequestPaymentConfiguration><Payer>BucketOwner</Payer></RequestPaymentConfiguration>",
 }
 OWNERSHIP = FIXED["ownershipControls"].encode()
+EVERYONE = "http://acs.amazonaws.com/groups/global/AllUsers"
 NONE = {
     "policy": "NoSuchBucketPolicy", "policyStatus": "NoSuchBucketPolicy",
     "publicAccessBlock": "NoSuchPublicAccessBlockConfiguration",
@@ -103,7 +104,7 @@ def test_the_owner_has_full_control(extended: S3, extended_bucket: str):
     policy = {"Owner": owner, "Grants": found["Grants"]}
     boto.put_bucket_acl(Bucket=extended_bucket, AccessControlPolicy=policy)
     boto.put_object_acl(Bucket=extended_bucket, Key="k", AccessControlPolicy=policy)
-    public = {"Type": "Group", "URI": "http://acs.amazonaws.com/groups/global/AllUsers"}
+    public = {"Type": "Group", "URI": EVERYONE}
     with refused(400, "AccessControlListNotSupported"):
         boto.put_bucket_acl(
             Bucket=extended_bucket, AccessControlPolicy=policy | {"Grants": [{"Grantee": public, "Permission": "READ"}]}
@@ -133,7 +134,7 @@ def test_canned_acls_that_mean_nothing_are_accepted(extended: S3, extended_bucke
 
 @pytest.mark.parametrize(("name", "value", "refusal"), [
     ("x-amz-acl", "public-read", (400, "AccessControlListNotSupported")),
-    ("x-amz-grant-read", "id=x", (400, "AccessControlListNotSupported")), ("x-amz-object-ownership", "ObjectWriter", (501, "NotImplemented")),
+    ("x-amz-grant-read", f"uri={EVERYONE}", (400, "AccessControlListNotSupported")), ("x-amz-object-ownership", "ObjectWriter", (501, "NotImplemented")),
 ])
 def test_other_acls_are_refused(extended: S3, extended_bucket: str, name: str, value: str, refusal: tuple[int, str]):
     """An object that its writer believes to be public would be reported as lost; the reverse would be worse."""
