@@ -3,12 +3,8 @@
 //! An upload announces its length first. So such content goes into a temporary file, which has no name: it vanishes with the
 //! command, however that ends.
 
-use std::fs::{File, remove_file};
-use std::io::{Error, ErrorKind, Read, Seek, copy};
-use std::os::unix::fs::OpenOptionsExt;
-
-/// Names to try for the temporary file.
-const NAMES_MAX: u32 = 100;
+use std::fs::File;
+use std::io::{Error, Read, Seek, copy};
 
 /// Reads content to its end into a temporary file. Returns the file, at its beginning, and the length, which is more than
 /// `bytes_max` if there is more content.
@@ -21,23 +17,10 @@ pub(super) fn spooled(content: impl Read, bytes_max: u64) -> Result<(File, u64),
 
 /// Creates a file without a name, which only this user can read.
 fn temporary() -> Result<File, Error> {
-    let folder = std::env::temp_dir();
-    let explained = |error: Error| {
-        let text = format!("a temporary file in {} (TMPDIR): {error}", folder.display());
+    tempfile::tempfile().map_err(|error| {
+        let text = format!("a temporary file in {} (TMPDIR): {error}", std::env::temp_dir().display());
         Error::new(error.kind(), text)
-    };
-    for number in 0..NAMES_MAX {
-        let path = folder.join(format!("cairn-{}-{number}.tmp", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(file) => {
-                remove_file(&path).map_err(explained)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(explained(error)),
-        }
-    }
-    Err(explained(ErrorKind::AlreadyExists.into()))
+    })
 }
 
 #[cfg(test)]
