@@ -120,7 +120,7 @@ pub use types::object::{
 pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use types::public_access::{
     NewPublicRules, PUBLIC_POLICY_BYTES_MAX, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess,
-    PublicAccessBlock, PublicRule,
+    PublicAccessBlock, PublicRule, public_rules_text,
 };
 pub use types::search::{
     AttributesFilter, CountFolders, FindObjects, Folder, FolderUsage, FoundObjects, KeyFilter, ObjectEvents,

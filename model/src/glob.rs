@@ -32,14 +32,21 @@ impl Glob {
         let mut pieces = Vec::new();
         let mut rest = text.chars().peekable();
         while let Some(character) = rest.next() {
-            pieces.push(match character {
+            let piece = match character {
                 '\\' => Piece::Literal(rest.next().ok_or("the pattern ends with a backslash")?),
                 '?' => Piece::AnyOne,
                 '*' if rest.next_if_eq(&'*').is_some() => Piece::Any,
                 '*' => Piece::AnyInLevel,
                 '[' => one_of(&mut rest)?,
                 other => Piece::Literal(other),
-            });
+            };
+            // Adjacent stars match what the widest of them matches. One is left, because `matches` looks at all that follow.
+            match (pieces.last_mut(), &piece) {
+                (Some(Piece::Any), Piece::Any | Piece::AnyInLevel)
+                | (Some(Piece::AnyInLevel), Piece::AnyInLevel) => {}
+                (Some(last @ Piece::AnyInLevel), Piece::Any) => *last = piece,
+                _ => pieces.push(piece),
+            }
         }
         Ok(Self { pieces })
     }
@@ -150,6 +157,8 @@ mod tests {
             ("**.jpg", &["a.jpg", "a/b/c.jpg"], &["a.png"]),
             ("a/**", &["a/", "a/b", "a/b/c"], &["a", "b/a/"]),
             ("a/**/c", &["a/b/c", "a/b/b/c", "a//c"], &["a/c", "a/b/cc"]),
+            ("a***c", &["ac", "a/b/c"], &["a", "a/b"]),
+            ("****/c", &["/c", "a/b/c"], &["c"]),
             ("?/b", &["a/b"], &["/b", "aa/b", "//b"]),
             ("[a-c]x", &["ax", "cx"], &["dx", "x"]),
             ("[!a-c]x", &["dx"], &["ax", "/x"]),
@@ -193,6 +202,19 @@ mod tests {
             assert_eq!(is_match, pattern.starts_with("**") && pattern.ends_with('*'), "{pattern}");
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    }
+
+    /// Each of many adjacent stars was reached from each before it: a million steps for a character.
+    #[test]
+    fn adjacent_stars_are_one_piece() {
+        for (pattern, piece) in [
+            ("*", Piece::AnyInLevel),
+            ("**", Piece::Any),
+            ("***", Piece::Any),
+            (&"*".repeat(1024), Piece::Any),
+        ] {
+            assert_eq!(Glob::parse(pattern).expect("valid").pieces, [piece], "{pattern}");
+        }
     }
 
     /// Compares with a matcher that is obviously right.

@@ -1,5 +1,5 @@
 //! Value types that several crates share: names, keys, entity tags, version ids, patterns of keys, texts to find, time,
-//! calendar, networks, metrics.
+//! calendar, networks, metrics. Also the reader of JSON from clients.
 //!
 //! Names are validated where they enter the program and trusted afterwards. Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod highest_time;
 mod integers;
 mod ip_network;
 pub mod iso8601;
+pub mod json;
 mod metrics;
 mod named_enum;
 mod object_key;

@@ -16,7 +16,7 @@ LAYERS: dict[str, list[set[str]]] = {
             "bucket_name", "calendar", "client_network", "etag", "glob", "highest_time", "integers", "ip_network", "metrics", "named_enum", "object_key", "text_search", "time",
             "time_id", "version_id", "xml_char",
         },
-        {"iso8601"},
+        {"iso8601", "json"},
     ],
     "http1": [
         {"chunked", "date", "percent", "syntax"},

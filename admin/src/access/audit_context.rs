@@ -39,11 +39,12 @@ impl AuditContext<'_> {
         log.record_intent(kind, self.detailed_record(AuditResult::Allowed, "")).await.map_err(unrecorded)
     }
 
-    /// Records a login. On a full disk it is only counted: people must be able to log in and free space.
+    /// Records the beginning or the end of a session. On a full disk it is only counted: people must be able to log in and free
+    /// space.
     ///
     /// # Errors
     /// `NOT_READY` when the audit trail cannot record. The session must not begin.
-    pub(crate) async fn record_login(&self, log: &AuditLog) -> Result<(), AdminError> {
+    pub(crate) async fn record_session(&self, log: &AuditLog) -> Result<(), AdminError> {
         match log.record_access(&self.credential(), self.detailed_record(AuditResult::Allowed, "")).await {
             Ok(()) | Err(StoreFailure::Full) => Ok(()),
             Err(error) => Err(unrecorded(error)),

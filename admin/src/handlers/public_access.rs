@@ -3,7 +3,7 @@
 use cairn_api::{PublicAccess as Body, PublicBucketRule, PublicRule as RuleBody};
 use cairn_engine::{
     Bucket, BucketChange, NewPublicRules, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess,
-    PublicAccessBlock,
+    PublicAccessBlock, public_rules_text,
 };
 use cairn_model::{Clock, OBJECT_KEY_BYTES_MAX, SystemClock};
 use http::StatusCode;
@@ -95,12 +95,7 @@ pub(crate) fn checked(body: &Body) -> Result<Vec<(Box<str>, bool)>, AdminError> 
 
 /// Describes the rules for the audit record.
 fn described(prefixes: &[(Box<str>, bool)], blocked: bool) -> String {
-    let rule = |(prefix, list): &(Box<str>, bool)| {
-        format!("{prefix:?} {}", if *list { "to read and list" } else { "to read" })
-    };
-    let rules: Vec<String> = prefixes.iter().map(rule).collect();
-    let rules = if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
-    format!("public: {rules}{}", if blocked { "; blocked" } else { "" })
+    format!("{}{}", public_rules_text(prefixes), if blocked { "; blocked" } else { "" })
 }
 
 /// `GET /api/v1/public-access`: all that is public.

@@ -1,102 +1,24 @@
 //! Parses JSON bodies with a limited number of values.
 
 use cairn_api::read_request;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Error, Map, Value};
-use std::cell::Cell;
-use std::fmt;
+use cairn_model::json;
+use serde::de::DeserializeOwned;
+use serde_json::Error;
 
 use crate::limits::JSON_VALUES_MAX;
 
-/// Parses a body.
+/// Parses a body. Repeated names are refused.
 ///
 /// # Errors
 /// The problem, and where in the text.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    let values = Cell::new(0);
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Limited(&values).deserialize(&mut reader)?;
-    reader.end()?;
+    let value = json::parse(bytes, JSON_VALUES_MAX)?;
     read_request(&value).map_err(|error| {
         // Parsing the text directly finds line and column, if it fails for the same reason.
         let located = serde_json::from_slice::<T>(bytes).err();
         let message = error.to_string();
         located.filter(|located| located.to_string().starts_with(&message)).unwrap_or(error)
     })
-}
-
-/// Parses a value that consists of at most [`JSON_VALUES_MAX`] values. Counts them in the cell.
-///
-/// Repeated names in an object are refused, because parsers differ in which of the values they use (RFC 8259, section
-/// 4).
-struct Limited<'c>(&'c Cell<usize>);
-
-impl<'de> DeserializeSeed<'de> for Limited<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.0.set(self.0.get() + 1);
-        if self.0.get() > JSON_VALUES_MAX {
-            return Err(D::Error::custom(format!("more than {JSON_VALUES_MAX} values")));
-        }
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Limited<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut read = Vec::new();
-        while let Some(item) = items.next_element_seed(Limited(self.0))? {
-            read.push(item);
-        }
-        Ok(Value::Array(read))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut read = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let value = members.next_value_seed(Limited(self.0))?;
-            if read.contains_key(&name) {
-                return Err(A::Error::custom(format!("duplicate field `{name}`")));
-            }
-            read.insert(name, value);
-        }
-        Ok(Value::Object(read))
-    }
 }
 
 #[cfg(test)]

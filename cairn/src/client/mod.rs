@@ -5,6 +5,7 @@ mod agent;
 mod content;
 pub(crate) mod events;
 pub(crate) mod pages;
+mod received;
 mod request;
 mod resolver;
 pub(crate) mod resource;
@@ -29,6 +30,7 @@ use transport_error::{is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting, agent_with};
+pub(crate) use received::{Incomplete, cut_short, receive, receive_to_stdout};
 pub(crate) use request::{Query, Request, Response, changed, query, with_query};
 pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 

@@ -204,8 +204,9 @@ impl Connection {
     fn send_signed(&self, call: &Call<'_>, authority: &str, path: &str) -> Result<Answer, NoAnswer> {
         let credentials =
             self.credentials.as_ref().expect("checks that sign come after the check of credentials");
-        let signer = Signer::new(credentials, &self.region, self.stamp());
+        // The clock is read once: with a header of the next second, the signature would not be valid.
         let stamp = self.stamp();
+        let signer = Signer::new(credentials, &self.region, stamp.clone());
         let mut pairs: Vec<_> =
             call.query.iter().map(|(name, value)| (encode_strict(name), encode_strict(value))).collect();
         pairs.sort();

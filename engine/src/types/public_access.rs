@@ -55,6 +55,15 @@ impl NewPublicRules {
     }
 }
 
+/// Describes rules for the audit trail: their prefixes, each with whether it may be listed.
+pub fn public_rules_text(prefixes: &[(Box<str>, bool)]) -> String {
+    let rule = |(prefix, list): &(Box<str>, bool)| {
+        format!("{prefix:?} {}", if *list { "to read and list" } else { "to read" })
+    };
+    let rules: Vec<String> = prefixes.iter().map(rule).collect();
+    format!("public: {}", if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") })
+}
+
 /// The block of public access, as S3 clients set it (API Reference, `PublicAccessBlockConfiguration`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PublicAccessBlock {

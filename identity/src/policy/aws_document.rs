@@ -13,7 +13,22 @@ use std::fmt::Write as _;
 
 /// Most problems that a message lists.
 const PROBLEMS_MAX: usize = 20;
+/// Most values in a document that is read. The largest that is allowed on AWS has fewer.
+const VALUES_MAX: usize = 20_000;
 const ARN_PREFIX: &str = "arn:aws:s3:::";
+/// The version of a document that says no other (IAM User Guide, "Version").
+const OLDEST_VERSION: &str = "2008-10-17";
+/// The versions of the language. What is translated here means the same in both.
+pub const AWS_POLICY_VERSIONS: [&str; 2] = [OLDEST_VERSION, "2012-10-17"];
+/// The elements of a statement that are translated. `Sid` is only a name.
+const STATEMENT_ELEMENTS: [&str; 5] = ["Sid", "Effect", "Action", "Resource", "Condition"];
+/// Elements of a statement that have no translation, and what to do instead.
+const OTHER_ELEMENTS: [(&str, &str); 4] = [
+    ("NotAction", "name the actions in Action"),
+    ("NotResource", "name the resources in Resource"),
+    ("Principal", "attach the policy to service accounts instead"),
+    ("NotPrincipal", "attach the policy to service accounts instead"),
+];
 /// The name of a translated policy. AWS documents have no name.
 const TRANSLATED_NAME: &str = "translated";
 
@@ -63,7 +78,8 @@ const MANAGEMENT_ACTIONS: &[&str] = &[
 /// such document.
 #[must_use]
 pub fn explain_aws_document(json: &[u8]) -> Option<String> {
-    let document: Value = serde_json::from_slice(json).ok()?;
+    // With a repeated name, it is not certain what the document says.
+    let document = cairn_model::json::parse(json, VALUES_MAX).ok()?;
     let document = document.as_object().filter(|document| document.contains_key("Statement"))?;
     let mut translator = Translator::default();
     translator.document(document);
@@ -87,6 +103,10 @@ impl Translator {
         for name in document.keys().filter(|name| !matches!(name.as_str(), "Version" | "Id" | "Statement")) {
             self.problem(&quoted(name), "unknown element");
         }
+        let version = document.get("Version").map_or(Some(OLDEST_VERSION), Value::as_str);
+        if !version.is_some_and(|version| AWS_POLICY_VERSIONS.contains(&version)) {
+            self.problem("Version", format_args!("must be one of {}", AWS_POLICY_VERSIONS.join(", ")));
+        }
         match &document["Statement"] {
             Value::Array(statements) => {
                 for (index, statement) in statements.iter().enumerate() {
@@ -101,14 +121,10 @@ impl Translator {
         let Some(members) = statement.as_object() else {
             return self.problem(place, "a statement must be an object");
         };
-        for (name, reason) in [
-            ("NotAction", "name the actions in Action"),
-            ("NotResource", "name the resources in Resource"),
-            ("Principal", "attach the policy to service accounts instead"),
-            ("NotPrincipal", "attach the policy to service accounts instead"),
-        ] {
-            if members.contains_key(name) {
-                self.problem(&format!("{place}.{name}"), reason);
+        for name in members.keys().filter(|name| !STATEMENT_ELEMENTS.contains(&name.as_str())) {
+            match OTHER_ELEMENTS.iter().find(|(other, _)| other == name) {
+                Some((_, reason)) => self.problem(&format!("{place}.{name}"), reason),
+                None => self.problem(place, format_args!("unknown element {}", quoted(name))),
             }
         }
         let effect = match members.get("Effect").and_then(Value::as_str) {
@@ -251,9 +267,10 @@ impl Translator {
     }
 }
 
-/// Returns the texts of a member that is a text or a list of texts; `None` for anything else.
+/// Returns the texts of a member that is a text or a list of texts; `None` for anything else, also for an empty list.
 fn texts(value: Option<&Value>) -> Vec<Option<&str>> {
     match value {
+        Some(Value::Array(values)) if values.is_empty() => vec![None],
         Some(Value::Array(values)) => values.iter().map(Value::as_str).collect(),
         Some(value) => vec![value.as_str()],
         None => vec![None],
@@ -327,6 +344,12 @@ mod tests {
             (json!({"Statement": {"Effect": "Deny", "Action": "s3:ListAllMyBuckets"}}), "cannot be denied"),
             (json!({"Statement": []}), "at least one statement"),
             (json!({"Statement": 5}), "must be an object"),
+            (
+                json!({"Version": "2099-10-17", "Statement": []}),
+                "Version: must be one of 2008-10-17, 2012-10-17",
+            ),
+            (statement(&get, &json!([])), "Statement[0].Resource: must be a text"),
+            (statement(&json!([]), &bucket), "Statement[0].Action: must be a text"),
         ] {
             let text = explained(&document);
             assert!(text.contains("cannot be translated: ") && text.contains(problem), "{text}");
@@ -339,6 +362,27 @@ mod tests {
         }
         let many: Vec<Value> = (0..100).map(|_| json!({"Effect": "No"})).collect();
         assert!(explained(&json!({"Statement": many})).ends_with("; and 80 more"));
+    }
+
+    /// They were ignored, so the translation allowed more than the document.
+    #[test]
+    fn misspelt_elements_are_listed() {
+        let condition = json!({"Bool": {"aws:SecureTransport": "true"}});
+        for (name, value) in [("Conditon", condition), ("effect", json!("Deny"))] {
+            let mut document = statement(&json!("s3:GetObject"), &json!("arn:aws:s3:::photos/*"));
+            document["Statement"][0][name] = value;
+            let problem = format!("Statement[0]: unknown element {name:?}");
+            assert!(explained(&document).contains(&problem), "{name}");
+        }
+    }
+
+    /// The last of several values was taken, and other readers take the first.
+    #[test]
+    fn repeated_elements_have_no_translation() {
+        let twice =
+            r#"{"Statement": {"Effect": "Deny", "Effect": "Allow", "Action": "s3:*", "Resource": "*"}}"#;
+        assert_eq!(explain_aws_document(twice.as_bytes()), None);
+        assert!(explain_aws_document(twice.replacen("\"Effect\": \"Deny\", ", "", 1).as_bytes()).is_some());
     }
 
     #[test]

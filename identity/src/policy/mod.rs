@@ -21,7 +21,7 @@ mod rights;
 mod tests;
 
 pub use action::{Action, ActionSet};
-pub use aws_document::explain_aws_document;
+pub use aws_document::{AWS_POLICY_VERSIONS, explain_aws_document};
 pub use document::{
     Effect, InvalidPolicy, Policy, PolicyDraft, Statement, StatementDraft, validate_description,
     validate_name,

@@ -15,6 +15,7 @@ use crate::xml::reader::{Element, XML_BODY_BYTES_MAX};
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Bucket, BucketChange, NewPublicRules, PUBLIC_POLICY_BYTES_MAX, PublicAccess, PublicAccessBlock,
+    public_rules_text,
 };
 use cairn_http1::StatusCode;
 use cairn_net::{RequestBody, ResponseBody};
@@ -50,7 +51,7 @@ pub(crate) async fn put_bucket_policy(call: &Call<'_>, body: &mut RequestBody<'_
                 .to_owned(),
         );
     }
-    call.recording.describe(|| format!("{} rules of public access", prefixes.len()));
+    call.recording.describe(|| public_rules_text(&prefixes));
     let created_by = Arc::from(&*call.authentication.principal.to_string());
     let rules = NewPublicRules { prefixes, created_at: call.now, created_by, policy: Some(text.into()) };
     let change = BucketChange::PublicAccess { rules: Some(rules), block: None };

@@ -6,14 +6,14 @@
 //! Source: Amazon S3 User Guide, "Bucket policies"; IAM User Guide, "JSON policy elements".
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use cairn_engine::{PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess};
+use cairn_engine::{PUBLIC_POLICY_BYTES_MAX, PUBLIC_PREFIXES_BYTES_MAX, PUBLIC_RULES_MAX, PublicAccess};
+use cairn_identity::policy::AWS_POLICY_VERSIONS;
 use cairn_model::OBJECT_KEY_BYTES_MAX;
+use cairn_model::json::parse;
 use serde_json::{Map, Value, json};
 
 const ARN_PREFIX: &str = "arn:aws:s3:::";
 const VERSION: &str = "2012-10-17";
-/// All versions of the language (IAM User Guide, "Version"). What is translated means the same in both.
-const VERSIONS: [&str; 2] = ["2008-10-17", VERSION];
 
 /// The rules of a document: prefixes, each with whether it may be listed.
 pub(super) type Prefixes = Vec<(Box<str>, bool)>;
@@ -27,15 +27,18 @@ fn malformed(message: impl Into<String>) -> S3Error {
 /// # Errors
 /// `MalformedPolicy` for what is no policy document, `NotImplemented` for a statement that rules cannot say, with the reason.
 pub(super) fn to_rules(bucket: &str, document: &str) -> S3Result<Prefixes> {
-    let parsed: Value = serde_json::from_str(document)
-        .map_err(|_| malformed("Policies must be valid JSON and the first byte must be '{'"))?;
+    // A value has at least one byte.
+    let parsed = parse(document.as_bytes(), PUBLIC_POLICY_BYTES_MAX).map_err(|error| {
+        malformed(format!("Policies must be valid JSON and the first byte must be '{{': {error}"))
+    })?;
     let members = parsed.as_object();
     let members =
         members.ok_or_else(|| malformed("Policies must be valid JSON and the first byte must be '{'"))?;
     if let Some(name) = members.keys().find(|name| !matches!(name.as_str(), "Version" | "Id" | "Statement")) {
         return Err(malformed(format!("Unknown field {name}")));
     }
-    let is_known = |version: &Value| version.as_str().is_some_and(|version| VERSIONS.contains(&version));
+    let is_known =
+        |version: &Value| version.as_str().is_some_and(|version| AWS_POLICY_VERSIONS.contains(&version));
     if !members.get("Version").is_none_or(is_known) {
         return Err(malformed("The policy must contain a valid version string"));
     }

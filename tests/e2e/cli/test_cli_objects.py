@@ -4,14 +4,19 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.cli import DONE, FAILED, WRONG_USAGE, Cli
+from harness.cli import DONE, FAILED, NO_ANSWER, WRONG_USAGE, Cli
+from harness.gate import Gate
 from harness.server import BINARY, Cairn, clean_environment
+from harness.wait import until
 
+SECONDS = 60
 KEYS = ["a.jpg", "a.png", "2026/b.jpg", "2026/11/c.jpg", "ä %+?.txt", "[x].txt"]
 
 
@@ -92,7 +97,8 @@ def test_content_of_unknown_length_is_uploaded(cli: Cli, store: Cairn, bucket: s
 
 
 def test_what_cannot_be_uploaded_does_not_stop_the_others(cli: Cli, store: Cairn, bucket: str, tmp_path: Path):
-    """A pipe in a folder hung the command for ever; a dangling link or a name that is not UTF-8 ended it."""
+    """A pipe in a folder hung the command for ever; a dangling link or a name that is not UTF-8 ended it. What was in a folder
+    with a link to itself was uploaded forty times."""
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("a", "z"):
@@ -100,11 +106,65 @@ def test_what_cannot_be_uploaded_does_not_stop_the_others(cli: Cli, store: Cairn
     os.mkfifo(tree / "fifo")
     (tree / "link").symlink_to("nowhere")
     (tree / os.fsdecode(b"\xff")).write_text("x")
+    (tree / "inner").mkdir()
+    (tree / "inner" / "up").symlink_to("..")
+    (tree / "outside").symlink_to(tmp_path / "other")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b").write_text("b")
     done = cli.run("object", "put", "--recursive", str(tree), bucket, "--json")
-    assert (done.returncode, json.loads(done.stdout)) == (FAILED, {"uploaded": 2, "bytes": 2, "refused": 3})
+    assert (done.returncode, json.loads(done.stdout)) == (FAILED, {"uploaded": 3, "bytes": 3, "refused": 4})
     assert "tree/fifo: it is not a regular file" in done.stderr and "tree/link: " in done.stderr
-    assert "not UTF-8" in done.stderr and "3 files were not uploaded" in done.stderr
-    assert keys(cli, bucket) == ["a", "z"]
+    assert "not UTF-8" in done.stderr and "4 files were not uploaded" in done.stderr
+    assert "tree/inner/up: it is a link to a folder that it is in" in done.stderr
+    assert sorted(store.s3.list_all(bucket)) == ["a", "outside/b", "z"]
+
+
+def begun(gate: Gate, store: Cairn, *arguments: str) -> subprocess.Popen:
+    """Begins a command, and returns it when its download waits in the middle."""
+    gate.hold_after(1 << 20)
+    environment = Cli(gate.endpoint, store.secrets.system_token).environment()
+    command = [BINARY, *arguments, "--endpoint", gate.endpoint]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until(gate.is_holding, "the download goes on")
+    return process
+
+
+def test_a_download_that_ends_early_leaves_nothing(make_store: Callable[..., Cairn], tmp_path: Path):
+    """A server that goes away is code 3, and is not taken for a fault of the file. A killed command left a file of any size."""
+    store = make_store().start()
+    store.s3.create_bucket("bucket")
+    store.s3.put("bucket", "d/k", random.Random(3).randbytes(4 << 20))
+    target = str(tmp_path / "file")
+    commands = [("object", "get", "bucket/d/k", target), ("object", "archive", "bucket/d/", target), ("object", "get", "bucket/d/k", "-")]
+    with Gate(store.api_port) as gate:
+        for end in (signal.SIGKILL, signal.SIGINT):
+            for command in commands[:2]:
+                process = begun(gate, store, *command)
+                process.send_signal(end)
+                process.communicate(timeout=SECONDS)
+                assert process.returncode == -end
+                gate.open()
+                assert not list(tmp_path.iterdir()), (command, end)
+        for command in commands:
+            process = begun(gate, store, *command)
+            store.kill()
+            gate.open()
+            _, told = process.communicate(timeout=SECONDS)
+            assert process.returncode == NO_ANSWER and "the server sent only a part: " in told, (command, told)
+            assert not list(tmp_path.iterdir()), command
+            store.start()
+
+
+def test_a_reader_that_closes_the_pipe_is_no_failure(cli: Cli, store: Cairn, bucket: str):
+    """Of an object, and of an archive."""
+    store.s3.put(bucket, "d/k", random.Random(4).randbytes(2 << 20))
+    for command in (("get", f"{bucket}/d/k", "-"), ("archive", f"{bucket}/d/", "-")):
+        process = subprocess.Popen(
+            [BINARY, "object", *command, "--endpoint", cli.endpoint], env=cli.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        assert len(process.stdout.read(10)) == 10
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(SECONDS)) == (b"", DONE), command
 
 
 def test_folders_are_transferred_with_their_paths(cli: Cli, store: Cairn, full: str, tmp_path: Path):

@@ -154,6 +154,13 @@ def seconds_to_log_in(store: Cairn) -> float:
     return time.monotonic() - begin
 
 
+def is_held_and_audited(store: Cairn) -> bool:
+    """Returns whether a right login of root is held back now, and in the audit trail."""
+    secrets = store.secrets
+    response = Console(store).post("/session", {"access_key": secrets.root_access_key, "secret_key": secrets.root_secret_key})
+    return response.status_code == 429 and audited(store, response) == [("begin_console_session", "denied", "anonymous")]
+
+
 def test_guesses_are_delayed_and_limited(make_store: Callable[..., Cairn]):
     """They share one count with the management plane. A right token is answered at once meanwhile."""
     store = make_store().start()
@@ -162,6 +169,7 @@ def test_guesses_are_delayed_and_limited(make_store: Callable[..., Cairn]):
     with guessing(store, {"access_key": store.secrets.root_access_key, "secret_key": "wrong"}) as guesses:
         until(lambda: 429 in [code for code, _ in guesses], "guesses of root are not limited")
         until(lambda: root.get("/buckets").status_code == 429, "the management plane has another count")
+        until(lambda: is_held_and_audited(store), "a login that is held back leaves no record")
     codes = [code for code, _ in guesses]
     assert set(codes) == {401, 429} and codes.count(401) <= FREE_GUESSES + GUESSES_PER_SECOND * (time.monotonic() - begin), codes
     with guessing(store, {"token": "wrong"}) as guesses:
@@ -188,7 +196,9 @@ def test_log_out_ends_the_session_on_the_server(operator: Console, console_store
     """The cookie's value is worth nothing afterwards. Other sessions go on."""
     other = signed_in(console_store)
     kept = operator.cookies.cookies.copy()
+    principal = expect(operator.get("/session"), 200)["principal"]
     response = operator.delete("/session")
+    assert audited(console_store, response) == [("end_console_session", "allowed", principal)]
     expect(response, 204)
     assert "Max-Age=0" in response.headers["set-cookie"]
     assert len(operator.cookies.cookies) == 0

@@ -1,5 +1,6 @@
 """`cairn storage compact`, of a stopped and of a running store: returned space, concurrent requests, kills."""
 
+import json
 import random
 import subprocess
 import threading
@@ -83,6 +84,10 @@ def test_compaction_of_a_stopped_store_returns_space(emptied: Cairn):
     after = metadata_bytes(emptied.data)
     # 125 MB of objects were deleted. Each slice keeps 48 MiB of headroom.
     assert before - after > 80_000_000, (before, after, done.stdout)
+    again = subprocess.run([*command(emptied), "--json"], env=clean_environment(), capture_output=True, text=True, check=True)
+    sums = json.loads(again.stdout)
+    assert sums.keys() == {"metadata_bytes_before", "metadata_bytes_after", "records_verified"}
+    assert sums["metadata_bytes_before"] >= sums["metadata_bytes_after"] > 0 and sums["records_verified"] >= 100, sums
     assert_serves_remaining_objects(emptied)
 
 

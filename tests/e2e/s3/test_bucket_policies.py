@@ -156,6 +156,24 @@ def test_documents_that_are_no_policies_are_malformed(extended: S3, site: str):
     assert extended.request("PUT", f"/{site}?policy", body=b" " * (21 << 10)).status == 400
 
 
+def test_repeated_elements_are_malformed(extended: S3, site: str):
+    """The last of them counted, so a document with Deny and Allow made objects public."""
+    text = policy(site, READ)
+    for name, other in (("Effect", '"Deny"'), ("Resource", f'"arn:aws:s3:::{site}/other/*"'), ("Statement", "[]")):
+        twice = text.replace(f'"{name}":', f'"{name}": {other}, "{name}":', 1)
+        assert twice != text
+        response = extended.request("PUT", f"/{site}?policy", body=twice.encode())
+        assert (response.status, error_code(response)) == (400, "MalformedPolicy"), name
+    assert anybody(extended, "GET", f"/{site}/assets/a").status == 403
+
+
+def test_the_audit_trail_says_what_became_public(extended: S3, extended_store: Cairn, site: str):
+    """Also through S3: the prefixes, as for a rule that the management API sets."""
+    make_client(extended).put_bucket_policy(Bucket=site, Policy=policy(site, READ))
+    record = expect(extended_store.admin.get("/audit/events?operation=PutBucketPolicy&limit=1"), 200)["events"][0]
+    assert (record["resource"], record["detail"]) == (site, 'public: "assets/" to read'), record
+
+
 def test_a_public_access_block_is_kept_and_has_an_effect(extended: S3, extended_store: Cairn, site: str):
     """Two of its flags are about policies; the others are kept. The management API shows the flag that ends the rules."""
     boto = make_client(extended)

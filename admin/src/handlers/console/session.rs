@@ -68,7 +68,12 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
             (credentials.authenticate_token(token.trim(), directory), FailedCredential::Other)
         }
         (None, Some(access_key), Some(secret_key)) => {
-            check_root_attempts(&call.context.throttle, call.audit.client)?;
+            if let Err(refused) = check_root_attempts(&call.context.throttle, call.audit.client) {
+                if let Some(log) = call.context.audit() {
+                    call.audit.record_denial(log, refused.code());
+                }
+                return Err(refused);
+            }
             (credentials.authenticate_root(access_key, secret_key), FailedCredential::Root)
         }
         _ => return Err(AdminError::invalid("send either token, or access_key and secret_key")),
@@ -82,7 +87,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     };
     if let Some(log) = call.context.audit() {
         let audit = AuditContext { caller: Some(&caller), ..*call.audit };
-        audit.record_login(log).await?;
+        audit.record_session(log).await?;
     }
     let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
     let source = SessionSource::of(call.audit.client, call.head);
@@ -104,7 +109,15 @@ pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// `DELETE /session`: ends the session of the request, if it has one.
 pub(crate) async fn end(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    Ok(set_cookies(Reply::no_content(), call.sessions()?.end(call.head)))
+    let sessions = call.sessions()?;
+    let found = sessions.find(call.head, call.context.directory());
+    let reply = set_cookies(Reply::no_content(), sessions.end(call.head));
+    if let (Some(found), Some(log)) = (found, call.context.audit()) {
+        let audit = AuditContext { caller: Some(&found.caller), ..*call.audit };
+        // The session has ended already, and the browser must learn it.
+        let _ = audit.record_session(log).await;
+    }
+    Ok(reply)
 }
 
 /// Adds `Set-Cookie` headers.

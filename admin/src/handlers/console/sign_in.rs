@@ -125,7 +125,7 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
     let caller = Caller::of_person(&person);
     if let Some(log) = call.context.audit() {
         let audit = AuditContext { caller: Some(&caller), ..*call.audit };
-        audit.record_login(log).await?;
+        audit.record_session(log).await?;
     }
     let source = SessionSource::of(call.audit.client, call.head).at_provider(person.session);
     let (cookie, _) = call.sessions()?.begin(caller, call.head, source, None, SystemClock.now())?;

@@ -1,13 +1,13 @@
 //! `cairn object archive`: downloads objects as one ZIP archive.
 
-use std::io::{Error as IoError, Write, copy};
+use std::io::Error as IoError;
 use std::path::{Path, PathBuf};
 
 use cairn_http1::{encode_strict, file_name};
 use serde_json::json;
 
 use super::place::{Place, Selection};
-use crate::client::{Client, Request, query, with_query};
+use crate::client::{Incomplete, Request, cut_short, query, receive, receive_to_stdout, with_query};
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
@@ -47,15 +47,19 @@ impl Archive {
                 Err(Failure::WrongUsage("--json and - both need standard output".to_owned()))
             }
             Some("-") => {
-                let mut out = std::io::stdout().lock();
-                download(&client, &request, &mut out)?;
-                out.flush().map_err(|error| format!("the download failed: {error}").into())
+                let content = client.download_stream(&request)?;
+                receive_to_stdout(Progress::bytes(0).counted(content))
             }
             file => {
                 let path = file.map_or_else(|| PathBuf::from(self.name(&prefix)), PathBuf::from);
                 let failed = |error: IoError| Failure::from(not_written(&path, &error));
                 let mut file = NewFile::create(&path).map_err(failed)?;
-                let size = download(&client, &request, &mut file)?;
+                let content = client.download_stream(&request)?;
+                let received = receive(Progress::bytes(0).counted(content), &mut file);
+                let size = received.map_err(|error| match error {
+                    Incomplete::Output(error) => failed(error),
+                    Incomplete::Content(error) => Failure::NoResponse(cut_short(&error)),
+                })?;
                 file.finish().map_err(failed)?;
                 let body = json!({"bytes": size, "file": path.to_string_lossy()});
                 client.print(&body, || lines(&format!("{} has {}\n", path.display(), counted(size, "byte"))))
@@ -68,15 +72,6 @@ impl Archive {
         let folder = prefix.trim_end_matches('/');
         file_name(if folder.is_empty() { &self.prefix.bucket } else { folder }) + ".zip"
     }
-}
-
-fn download(client: &Client, request: &Request, out: &mut impl Write) -> Result<u64, Failure> {
-    let content = client.download_stream(request)?;
-    let progress = Progress::bytes(0);
-    let copied = copy(&mut progress.counted(content), out);
-    copied.map_err(|error| {
-        format!("the archive is incomplete: {error}\n  the log of the server says why it ended early").into()
-    })
 }
 
 fn not_written(path: &Path, error: &IoError) -> String {

@@ -1,13 +1,13 @@
 //! `cairn object get`: downloads objects into files.
 
-use std::io::{Error as IoError, Write, copy};
+use std::io::Error as IoError;
 use std::path::{Component, Path, PathBuf};
 
 use cairn_api::ObjectEntry;
 use serde_json::json;
 
 use super::place::{Place, Selection, below, count, for_each_page, route_at};
-use crate::client::{Client, Request};
+use crate::client::{Client, Incomplete, Request, cut_short, receive, receive_to_stdout};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
@@ -63,7 +63,8 @@ impl Get {
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))?;
                 }
-                let size = self.download(&client, &one.key, &path, &progress)?;
+                // The others follow: damage of one object ends only its own content early.
+                let size = self.download(&client, &one.key, &path, &progress, Failure::Failed)?;
                 sizes.fetch_add(size, std::sync::atomic::Ordering::Relaxed);
                 Ok(())
             })?;
@@ -83,20 +84,14 @@ impl Get {
             }
             let download = client.download(&self.request(key)?)?;
             let progress = Progress::bytes(download.size);
-            let mut out = std::io::stdout().lock();
-            let copied = copy(&mut progress.counted(download.content), &mut out).and_then(|_| out.flush());
-            return match copied {
-                // The reader has what it needs.
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-                copied => copied.map_err(|error| format!("the download failed: {error}").into()),
-            };
+            return receive_to_stdout(progress.counted(download.content));
         }
         let mut path = PathBuf::from(destination);
         if path.is_dir() || destination.ends_with('/') {
             path = local_path(&path, key.rsplit('/').next().unwrap_or(key))?;
         }
         let progress = Progress::bytes(0);
-        let size = self.download(client, key, &path, &progress)?;
+        let size = self.download(client, key, &path, &progress, Failure::NoResponse)?;
         drop(progress);
         let body = json!({"downloaded": 1, "bytes": size, "refused": 0, "file": path.to_string_lossy()});
         client.print(&body, || {
@@ -110,13 +105,24 @@ impl Get {
         Ok(Request::get(route).long_running())
     }
 
-    /// Downloads one object into a file. Returns its size.
-    fn download(&self, client: &Client, key: &str, path: &Path, progress: &Progress) -> Result<u64, Failure> {
+    /// Downloads one object into a file. Returns its size. `cut_failure` makes the failure for content that ends early.
+    fn download(
+        &self,
+        client: &Client,
+        key: &str,
+        path: &Path,
+        progress: &Progress,
+        cut_failure: fn(String) -> Failure,
+    ) -> Result<u64, Failure> {
         let failed = |error: IoError| not_written(path, &error);
         let download = client.download(&self.request(key)?)?;
         let mut file = NewFile::create(path).map_err(failed)?;
         progress.expect(download.size);
-        let size = copy(&mut progress.counted(download.content), &mut file).map_err(failed)?;
+        let received = receive(progress.counted(download.content), &mut file);
+        let size = received.map_err(|error| match error {
+            Incomplete::Output(error) => failed(error),
+            Incomplete::Content(error) => cut_failure(cut_short(&error)),
+        })?;
         file.finish().map_err(failed)?;
         Ok(size)
     }

@@ -1,6 +1,7 @@
 //! `cairn object put`: uploads files.
 
 use std::fs::{File, Metadata, metadata, read_dir};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +55,7 @@ impl FromStr for ContentType {
 
 /// Maximum number of files of one command, which bounds memory.
 const FILES_MAX: usize = 1_000_000;
-/// Maximum depth of folders: deeper ones are a loop of links.
+/// Maximum depth of folders, which bounds the stack.
 const DEPTH_MAX: usize = 64;
 
 /// The name of standard input.
@@ -156,7 +157,7 @@ impl Put {
                         "{source} is a folder; --recursive uploads its content"
                     )));
                 }
-                walk(path, destination, DEPTH_MAX, &mut items)?;
+                walk(path, &found, destination, &mut Vec::new(), &mut items)?;
             } else {
                 let name = path.file_name().and_then(|name| name.to_str());
                 let name = name
@@ -169,15 +170,37 @@ impl Put {
     }
 }
 
-/// Adds the files of a folder and of the folders in it. What cannot be uploaded does not stop the others.
-fn walk(folder: &Path, prefix: &str, depth_left: usize, items: &mut Items) -> Outcome {
-    if depth_left == 0 {
-        return Err(format!(
-            "{} is more than {DEPTH_MAX} folders deep: is it a loop of links?",
-            folder.display()
-        )
-        .into());
+/// The number of a device, and of a folder on it.
+type FolderId = (u64, u64);
+
+/// Adds the files of a folder and of the folders in it, and follows links. What cannot be uploaded does not stop the others.
+/// `around` are the folders that the folder is in.
+fn walk(
+    folder: &Path,
+    found: &Metadata,
+    prefix: &str,
+    around: &mut Vec<FolderId>,
+    items: &mut Items,
+) -> Outcome {
+    let id = (found.dev(), found.ino());
+    let refused = if around.contains(&id) {
+        Some("it is a link to a folder that it is in".to_owned())
+    } else if around.len() == DEPTH_MAX {
+        Some(format!("it is more than {DEPTH_MAX} folders deep"))
+    } else {
+        None
+    };
+    if let Some(why) = refused {
+        items.skipped.push((folder.to_path_buf(), why.into()));
+        return Ok(());
     }
+    around.push(id);
+    let walked = walk_content(folder, prefix, around, items);
+    around.pop();
+    walked
+}
+
+fn walk_content(folder: &Path, prefix: &str, around: &mut Vec<FolderId>, items: &mut Items) -> Outcome {
     let entries = read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>()
     });
@@ -198,7 +221,7 @@ fn walk(folder: &Path, prefix: &str, depth_left: usize, items: &mut Items) -> Ou
             (Err(error), _) => items.skipped.push((path, error.to_string().into())),
             (_, None) => items.skipped.push((path, "its name is not UTF-8, so it cannot be a key".into())),
             (Ok(found), Some(name)) if found.is_dir() => {
-                walk(&path, &format!("{prefix}{name}/"), depth_left - 1, items)?;
+                walk(&path, &found, &format!("{prefix}{name}/"), around, items)?;
             }
             (Ok(found), Some(name)) if found.is_file() => {
                 items.found.push(Item { key: format!("{prefix}{name}"), size: size_of(&found), file: path });

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cairn_engine::{Compaction, compact_store};
+use serde_json::json;
 
 use crate::client::{Client, Request, read};
 use crate::commands::macros::command;
@@ -31,7 +32,7 @@ command! {
 impl Compact {
     pub(crate) fn run(&self) -> Outcome {
         match &self.data_dir {
-            Some(data_dir) => compact_stopped_store(Path::new(data_dir)),
+            Some(data_dir) => compact_stopped_store(Path::new(data_dir), self.json),
             None => compact_running_store(&self.client()?),
         }
     }
@@ -100,21 +101,33 @@ fn result_text(status: &cairn_api::Compaction) -> String {
     )
 }
 
-/// Compacts a stopped store and prints a line for each LMDB environment. Fails if the store is in use or damaged, or if there
-/// is no room for a copy.
-fn compact_stopped_store(data_dir: &Path) -> Outcome {
+/// Compacts a stopped store and prints a line for each LMDB environment, or the sums as JSON. Fails if the store is in use or
+/// damaged, or if there is no room for a copy.
+fn compact_stopped_store(data_dir: &Path, json: bool) -> Outcome {
     cairn_server::restrict_new_files();
-    let (mut before, mut after) = (0, 0);
+    let (mut before, mut after, mut records) = (0, 0, 0);
     // A failure to print is reported at the end; it is no reason to stop halfway.
     let mut printed = Ok(());
     let done = compact_store(data_dir, |path, compaction| {
         before += compaction.bytes_before;
         after += compaction.bytes_after;
+        records += compaction.records;
+        if json {
+            return;
+        }
         let result = output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
         printed = std::mem::replace(&mut printed, Ok(())).and(result);
     });
     done.map_err(|error| error.to_string())?;
-    printed.and(output::print(&format!("metadata: {before} bytes before, {after} bytes now\n")))
+    // The names are those of the response of a running server.
+    let sums =
+        json!({"metadata_bytes_before": before, "metadata_bytes_after": after, "records_verified": records});
+    let text = if json {
+        format!("{sums:#}\n")
+    } else {
+        format!("metadata: {before} bytes before, {after} bytes now\n")
+    };
+    printed.and(output::print(&text))
 }
 
 fn line(path: &Path, compaction: Compaction) -> String {
