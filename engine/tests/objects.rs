@@ -229,6 +229,26 @@ fn exactly_one_of_many_conditional_creations_succeeds() {
     });
 }
 
+/// A refused deletion marked the bucket for a moment, in which the writes of others were refused.
+#[test]
+fn refused_deletion_of_a_bucket_disturbs_no_writer() {
+    const ROUNDS: u32 = 100;
+    with_engine(folder().path(), |engine| async move {
+        let store = engine.store();
+        let bucket = store.create_bucket(&name("kept"), BucketSettings::default(), Origin::default()).await;
+        let bucket = bucket.expect("made");
+        put(&engine, &bucket, &key("a"), b"kept", WriteCondition::default()).await.expect("put");
+        for round in 0..ROUNDS {
+            let deletion = store.delete_bucket(&bucket.name, Origin::default());
+            let object = key(&format!("b {round}"));
+            let write = put(&engine, &bucket, &object, b"written", WriteCondition::default());
+            let (deleted, written) = futures_lite::future::zip(deletion, write).await;
+            assert!(matches!(deleted, Err(EngineError::BucketNotEmpty)), "{deleted:?}");
+            written.expect("the bucket stays");
+        }
+    });
+}
+
 #[test]
 fn only_empty_buckets_are_deleted_and_names_are_reusable() {
     let folder = folder();

@@ -29,7 +29,7 @@ use crate::slice::Slice;
 use crate::slice::command::{AbortFirstUpload, BucketContents, Command, Reply};
 use crate::slice::event_source::EventSource;
 use crate::slice::tables::last_tick;
-use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
+use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Usage, Versioning};
 use crate::types::event::{EventType, Origin, Tick};
 use crate::types::lifecycle_status::SavedLifecycle;
 use crate::types::public_access::PublicAccess;
@@ -360,6 +360,12 @@ impl BucketCatalog {
     ) -> Result<(), EngineError> {
         let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         let bucket = found.ok_or(EngineError::NoSuchBucket)?;
+        // Writes into a marked bucket are refused. So a bucket that plainly has content is not marked. The usage alone does not
+        // decide: if it were wrong, the bucket could never be deleted.
+        let Usage { versions, delete_markers, .. } = bucket.usage();
+        if versions > 0 || delete_markers > 0 {
+            slices_with_uploads(&bucket, slices)?;
+        }
         bucket.set_state(BucketState::Deleting);
         let removed = self.remove_if_empty(&bucket, origin, slices, clock);
         if self.stopped.get().is_some() {
@@ -383,21 +389,7 @@ impl BucketCatalog {
         slices: &[Arc<Slice>],
         clock: &dyn Clock,
     ) -> Result<(), EngineError> {
-        let mut answers = Vec::with_capacity(slices.len());
-        for slice in slices {
-            let (reply, answer) = oneshot::channel();
-            slice.commits.queue.push(Command::ProbeContents(bucket.id, reply))?;
-            answers.push((slice, answer));
-        }
-        let mut with_uploads = Vec::new();
-        for (slice, answer) in answers {
-            match futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)?? {
-                BucketContents::Nothing => {}
-                BucketContents::OnlyUploads => with_uploads.push(slice),
-                BucketContents::Versions => return Err(EngineError::BucketNotEmpty),
-            }
-        }
-        for slice in with_uploads {
+        for slice in slices_with_uploads(bucket, slices)? {
             abort_uploads(slice, bucket, origin)?;
         }
         let mut txn = self.environment.write()?;
@@ -453,6 +445,31 @@ impl BucketCatalog {
     pub(crate) fn stopped_reason(&self) -> Option<String> {
         self.stopped.get().cloned()
     }
+}
+
+/// Returns the slices that hold unfinished uploads of a bucket.
+///
+/// # Errors
+/// [`EngineError::BucketNotEmpty`] if one holds a version or a delete marker.
+fn slices_with_uploads<'s>(
+    bucket: &Bucket,
+    slices: &'s [Arc<Slice>],
+) -> Result<Vec<&'s Arc<Slice>>, EngineError> {
+    let mut answers = Vec::with_capacity(slices.len());
+    for slice in slices {
+        let (reply, answer) = oneshot::channel();
+        slice.commits.queue.push(Command::ProbeContents(bucket.id, reply))?;
+        answers.push((slice, answer));
+    }
+    let mut with_uploads = Vec::new();
+    for (slice, answer) in answers {
+        match futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)?? {
+            BucketContents::Nothing => {}
+            BucketContents::OnlyUploads => with_uploads.push(slice),
+            BucketContents::Versions => return Err(EngineError::BucketNotEmpty),
+        }
+    }
+    Ok(with_uploads)
 }
 
 /// Aborts all uploads of a bucket that is being deleted.

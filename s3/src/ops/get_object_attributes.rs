@@ -120,7 +120,8 @@ fn write_parts(xml: &mut XmlWriter, wanted: &Wanted, found: &ObjectParts) {
         xml.value("PartNumberMarker", wanted.after);
         xml.value("NextPartNumberMarker", found.parts.last().map_or(0, |last| last.number));
         xml.value("MaxParts", wanted.max);
-        xml.value("IsTruncated", found.is_truncated);
+        // As in lists, a page of no parts has no next one.
+        xml.value("IsTruncated", found.is_truncated && wanted.max > 0);
         for part in &found.parts {
             xml.open("Part");
             if let Some((algorithm, digest)) = &part.checksum {

@@ -116,6 +116,8 @@ def test_a_part_gets_the_checksum_of_its_upload(boto: BaseClient, extended_bucke
     ]
     page = boto.get_object_attributes(Bucket=extended_bucket, Key="made", ObjectAttributes=["ObjectParts"], MaxParts=1)
     assert page["ObjectParts"]["IsTruncated"] and page["ObjectParts"]["NextPartNumberMarker"] == 1
+    none = boto.get_object_attributes(Bucket=extended_bucket, Key="made", ObjectAttributes=["ObjectParts"], MaxParts=0)
+    assert (none["ObjectParts"]["IsTruncated"], none["ObjectParts"].get("Parts")) == (False, None)
     rest = boto.get_object_attributes(
         Bucket=extended_bucket, Key="made", ObjectAttributes=["ObjectParts"], PartNumberMarker=1
     )
