@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use memchr::memchr;
 
 use crate::syntax::{
-    all_bytes, is_host_byte, is_target_byte, is_token_byte, is_value_byte, list_members, trim_ows,
+    all_bytes, is_host, is_target_byte, is_token_byte, is_value_byte, list_members, trim_ows,
 };
 
 /// Longest request head by default, in bytes: request line, fields and the blank line.
@@ -407,7 +407,7 @@ impl RequestHead {
     fn interpret_fields(&mut self) -> Result<(), HeadError> {
         match self.header("host") {
             None if self.version_1_1 => return Err(HeadError::BadRequest("the Host header is missing")),
-            Some(host) if host.is_empty() || !host.iter().copied().all(is_host_byte) => {
+            Some(host) if !is_host(host) => {
                 return Err(HeadError::BadRequest("the Host header is malformed"));
             }
             _ => {}

@@ -1,4 +1,7 @@
-//! Character classes and list syntax of RFC 9110 and RFC 9112.
+//! Character classes, lists and the host of RFC 9110 and RFC 9112.
+
+use memchr::memchr;
+use std::net::Ipv6Addr;
 
 /// Returns whether all `bytes` are `allowed`. It looks at each of them, so that the compiler can compare many at once.
 pub(crate) fn all_bytes(bytes: &[u8], allowed: impl Fn(u8) -> bool) -> bool {
@@ -24,9 +27,45 @@ pub(crate) const fn is_target_byte(byte: u8) -> bool {
     byte > b' ' && byte < 0x7f && !matches!(byte, b'#' | b'"' | b'<' | b'>')
 }
 
-/// Returns whether `byte` is allowed in `Host`: a registered name, an IPv4 address or a bracketed IPv6 address, and a
-/// port (RFC 3986 section 3.2, without user information).
-pub(crate) const fn is_host_byte(byte: u8) -> bool {
+/// Returns whether `value` is a valid `Host`: a registered name, an IPv4 address or a bracketed IPv6 address, and perhaps a
+/// port, which may be empty (RFC 9110 section 7.2, RFC 3986 section 3.2). An IPv6 address may have a zone, which some
+/// clients leave in place. Other literals in brackets do not exist.
+pub(crate) fn is_host(value: &[u8]) -> bool {
+    let after_host = if let [b'[', rest @ ..] = value {
+        let Some(end) = memchr(b']', rest).filter(|end| is_ipv6_address(&rest[..*end])) else { return false };
+        &rest[end + 1..]
+    } else {
+        let end = value.iter().position(|byte| !is_host_name_byte(*byte)).unwrap_or(value.len());
+        if end == 0 {
+            return false;
+        }
+        &value[end..]
+    };
+    match after_host {
+        [] => true,
+        [b':', port @ ..] => is_port(port),
+        _ => false,
+    }
+}
+
+/// Returns whether `bytes` are an IPv6 address, perhaps with a zone.
+fn is_ipv6_address(bytes: &[u8]) -> bool {
+    let (address, zone) = bytes.split_at(memchr(b'%', bytes).unwrap_or(bytes.len()));
+    let address = std::str::from_utf8(address).ok().and_then(|text| text.parse::<Ipv6Addr>().ok());
+    address.is_some() && all_bytes(zone, is_host_name_byte)
+}
+
+/// Returns whether `digits` are a port of at most 65 535, or nothing.
+fn is_port(digits: &[u8]) -> bool {
+    let number = digits.iter().try_fold(0_u16, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(u16::from(digit))
+    });
+    number.is_some()
+}
+
+/// Returns whether `byte` is allowed in the name of a host or in an IPv4 address (RFC 3986 section 3.2.2).
+const fn is_host_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,
@@ -44,9 +83,6 @@ pub(crate) const fn is_host_byte(byte: u8) -> bool {
                 | b','
                 | b';'
                 | b'='
-                | b':'
-                | b'['
-                | b']'
                 | b'%'
         )
 }

@@ -113,6 +113,12 @@ impl Call<'_> {
         }
     }
 
+    /// Returns whether the policies of the client allow the request. Otherwise, only a rule of public access allows it.
+    pub(crate) fn is_allowed_by_policy(&self) -> bool {
+        let client = Requester { public: None, ..self.requester() };
+        auth::authorize_request(client, self.required, self.target).is_ok()
+    }
+
     /// Restricts the condition of a write to what the client may write.
     pub(crate) fn permitted(&self, condition: WriteCondition) -> WriteCondition {
         WriteCondition { must_be_absent: self.permission.get().must_be_absent(), ..condition }

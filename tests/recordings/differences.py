@@ -76,7 +76,7 @@ KINDS: dict[str, Kind] = {
     ),
     "vary": Kind(
         "only responses that a rule allows have `Vary`",
-        "all responses of a bucket with rules have it",
+        "all responses of a bucket with rules to requests with `Origin` have it",
         "a cache must not give the response for one origin to another",
     ),
     "key-of-tags": Kind(

@@ -1,12 +1,17 @@
 //! Names of archive entries for keys: safe to unpack, and different from each other.
 //!
-//! A key may be any text. A name is a relative path whose parts are names of files on all systems: no part is empty, `.` or
-//! `..`, no character is a backslash or a control character, and the first part is no drive. A key that is a file for one
-//! object and a folder for others becomes two names. So does a name that several keys would get.
+//! A key may be any text. A name is a relative path whose parts the file systems of Unix can hold: no part is empty, `.` or
+//! `..` or has more than 255 bytes, no character is a backslash or a control character, and the first part is no drive.
+//! Windows allows less, such as no `:` and no `CON`; programs that unpack there choose other names. A key that is a file for
+//! one object and a folder for others becomes two names. So does a name that several keys would get.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+/// Longest part of a name, in bytes: what Linux and the BSDs can hold. macOS and Windows count characters, up to as many.
+const PART_BYTES_MAX: usize = 255;
+/// Longest extension that stays at the end of a changed name, in bytes with its dot. What is longer is part of a sentence.
+const EXTENSION_BYTES_MAX: usize = 32;
 /// Bytes that a remembered path counts for, with what the table takes.
 const PATH_BYTES: usize = 32;
 
@@ -37,13 +42,13 @@ impl ArchiveNames {
         let last = if is_folder { None } else { parts.pop() };
         let (mut path, mut hash, mut is_new) = (String::new(), self.hasher.build_hasher(), false);
         for part in parts {
-            let part = clean(part, path.is_empty());
+            let part = shortened(clean(part, path.is_empty()), true);
             (hash, is_new) = self.folder(&mut path, &hash, &part);
         }
         match last {
             None => is_new.then_some(path),
             Some(last) => {
-                let last = clean(last, path.is_empty());
+                let last = shortened(clean(last, path.is_empty()), false);
                 self.file(&mut path, &hash, &last);
                 Some(path)
             }
@@ -115,11 +120,23 @@ fn with<H: Hasher + Clone>(parent: &H, part: &str) -> H {
 
 /// Returns a name with a number, of a file before its extension.
 fn numbered(part: &str, number: u64, is_folder: bool) -> String {
-    let dot = part.rfind('.').filter(|dot| *dot > 0 && !is_folder).unwrap_or(part.len());
-    format!("{} ({number}){}", &part[..dot], &part[dot..])
+    with_addition(part, &format!(" ({number})"), is_folder)
 }
 
-/// Returns a part of a path that is a name on all systems.
+/// Returns a name of at most [`PART_BYTES_MAX`].
+fn shortened(part: String, is_folder: bool) -> String {
+    if part.len() <= PART_BYTES_MAX { part } else { with_addition(&part, "", is_folder) }
+}
+
+/// Returns the beginning of a name, an addition, and the extension of a file: at most [`PART_BYTES_MAX`] together.
+fn with_addition(part: &str, addition: &str, is_folder: bool) -> String {
+    let is_extension = |dot: &usize| !is_folder && *dot > 0 && part.len() - dot <= EXTENSION_BYTES_MAX;
+    let (stem, extension) = part.split_at(part.rfind('.').filter(is_extension).unwrap_or(part.len()));
+    let room = PART_BYTES_MAX - extension.len() - addition.len();
+    format!("{}{addition}{extension}", &stem[..stem.floor_char_boundary(room)])
+}
+
+/// Returns a part of a path without what is not safe in a name.
 fn clean(part: &str, is_first: bool) -> String {
     if part.bytes().all(|byte| byte == b'.') {
         return if part.len() <= 2 { "_".repeat(part.len().max(1)) } else { part.to_owned() };
@@ -189,6 +206,43 @@ mod tests {
         assert_eq!(found, expected.map(|name| name.map(str::to_owned)));
     }
 
+    /// `unzip` could not create a file whose name had 900 bytes, so the object was missing.
+    #[test]
+    fn long_parts_are_shortened_and_stay_different() {
+        let long = "x".repeat(900);
+        let key = |end: &str| format!("{long}{end}");
+        let keys = [
+            key(""),
+            key("1"),
+            key("2.txt"),
+            key("3.txt"),
+            key("/a"),
+            key("4/a"),
+            format!("a{}", "ä".repeat(200)),
+            format!("b.{long}"),
+            ".".repeat(900),
+        ];
+        let mut names = ArchiveNames::default();
+        let found: Vec<_> = keys.iter().filter_map(|key| names.name_of(key, 1)).collect();
+        let x = |count: usize| "x".repeat(count);
+        let expected = [
+            x(255),
+            x(251) + " (2)",
+            x(251) + ".txt",
+            x(247) + " (3).txt",
+            x(251) + " (4)/a",
+            x(251) + " (4)/a (5)",
+            format!("a{}", "ä".repeat(127)),
+            format!("b.{}", x(253)),
+            ".".repeat(255),
+        ];
+        assert_eq!(found, expected);
+        for number in 0..300 {
+            let name = names.name_of(&key(&number.to_string()), 1).expect("a name");
+            assert!(name.len() == 255 && name.ends_with(&format!(" ({})", number + 6)), "{name}");
+        }
+    }
+
     /// A loop over all numbers for each name would take minutes.
     #[test]
     fn many_equal_names_take_linear_time() {
@@ -203,13 +257,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_names_are_different_relative_paths(keys in prop::collection::vec("[ab./\\\\\n:]{1,6}", 1..40)) {
+        fn all_names_are_different_relative_paths(keys in prop::collection::vec("[ab./\\\\\n:]{1,6}(ä{130}[a.]{0,2})?", 1..40)) {
             let mut names = ArchiveNames::default();
             let (mut files, mut folders) = (HashSet::new(), HashSet::new());
             for key in keys {
                 let name = names.name_of(&key, 1).expect("an object with content has a name");
                 let parts: Vec<_> = Path::new(&name).components().collect();
                 prop_assert!(parts.iter().all(|part| matches!(part, Component::Normal(_))), "{name}");
+                prop_assert!(parts.iter().all(|part| part.as_os_str().len() <= PART_BYTES_MAX), "{name}");
                 prop_assert_eq!(parts.len(), name.split('/').count());
                 for (end, _) in name.match_indices('/') {
                     folders.insert(name[..end].to_owned());

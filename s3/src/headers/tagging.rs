@@ -7,7 +7,7 @@ use crate::request::fields::Fields;
 use crate::xml::reader::Element;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::limits::{OBJECT_TAGS_MAX, TAG_KEY_UNITS_MAX, TAG_VALUE_UNITS_MAX};
-use cairn_engine::{Attributes, InvalidTags, Tags};
+use cairn_engine::{InvalidTags, Tags};
 use cairn_http1::{ResponseHead, query_pairs};
 
 const HEADER: &str = "x-amz-tagging";
@@ -148,10 +148,8 @@ pub(crate) fn document(tags: &Tags) -> XmlWriter {
 }
 
 /// Writes the number of an object's tags into a response to GET or HEAD.
-pub(crate) fn write_count(head: &mut ResponseHead, attributes: &Attributes) {
-    if !attributes.tags.is_empty() {
-        head.header("x-amz-tagging-count", attributes.tags.len().to_string());
-    }
+pub(crate) fn write_count(head: &mut ResponseHead, tags: &Tags) {
+    head.header("x-amz-tagging-count", tags.len().to_string());
 }
 
 #[cfg(test)]

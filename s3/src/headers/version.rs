@@ -6,7 +6,7 @@
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::object_lock;
 use crate::request::query::Query;
-use cairn_engine::{Bucket, EngineError, ObjectInfo, Versioning};
+use cairn_engine::{Bucket, EngineError, ObjectLock, Versioning};
 use cairn_http1::{Method, ResponseHead, http_date, iso8601_millis};
 use cairn_model::VersionName;
 
@@ -46,14 +46,13 @@ pub(crate) fn write_id(head: &mut ResponseHead, bucket: &Bucket, version: Versio
     }
 }
 
-/// Writes the headers that describe a version: its id and its lock.
-pub(crate) fn write_headers(head: &mut ResponseHead, bucket: &Bucket, info: &ObjectInfo) {
-    write_id(head, bucket, info.version_name());
-    if let Some(retention) = info.lock.retention {
+/// Writes the lock of a version.
+pub(crate) fn write_lock(head: &mut ResponseHead, lock: &ObjectLock) {
+    if let Some(retention) = lock.retention {
         head.header("x-amz-object-lock-mode", retention.mode.name());
         head.header("x-amz-object-lock-retain-until-date", iso8601_millis(retention.until.0));
     }
-    if let Some(hold) = info.lock.legal_hold {
+    if let Some(hold) = lock.legal_hold {
         head.header("x-amz-object-lock-legal-hold", object_lock::hold_name(hold));
     }
 }

@@ -102,7 +102,11 @@ fn is_absolute_http(text: &str) -> bool {
 /// Adds bucket, key and entity tag to the query of a URL.
 fn with_object(url: &str, object: StoredObject<'_>) -> String {
     let (before, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
-    let separator = if before.contains('?') { '&' } else { '?' };
+    let separator = match before.find('?') {
+        None => "?",
+        Some(question) if question + 1 == before.len() => "",
+        Some(_) => "&",
+    };
     let [bucket, key, etag] =
         [object.bucket, object.key, object.etag].map(|text| encode_strict(text.as_bytes()));
     format!("{before}{separator}bucket={bucket}&key={key}&etag={etag}{fragment}")
@@ -168,6 +172,9 @@ mod tests {
             ("http://h/p", format!("http://h/p?{query}")),
             ("http://h/p?x=1", format!("http://h/p?x=1&{query}")),
             ("http://h/p#top?", format!("http://h/p?{query}#top?")),
+            ("http://h?", format!("http://h?{query}")),
+            ("http://h/p?#top", format!("http://h/p?{query}#top")),
+            ("http://h/p?x=?", format!("http://h/p?x=?&{query}")),
         ] {
             assert_eq!(with_object(url, object), expected);
         }

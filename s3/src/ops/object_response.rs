@@ -12,7 +12,7 @@ use crate::headers::expiration;
 use crate::headers::tagging;
 use crate::headers::version;
 use crate::multipart::parse_part_number;
-use cairn_engine::{Bucket, ChecksumKind, ObjectInfo};
+use cairn_engine::{Bucket, ChecksumKind, ObjectInfo, ObjectLock};
 use cairn_http1::{
     ResolvedRange, ResponseHead, StatusCode, Validators, http_date, unsatisfied_content_range,
 };
@@ -62,7 +62,7 @@ pub(crate) fn object_response(
         ReadPlan::NotModified => {
             let mut head = ResponseHead::new(StatusCode::NOT_MODIFIED);
             write_validators(&mut head, &etag, info);
-            version::write_headers(&mut head, bucket, info);
+            write_version(call, &mut head, bucket, info);
             attributes::write_cache_headers(&mut head, &info.attributes);
             return Ok(ObjectResponse::NotModified { head });
         }
@@ -73,7 +73,7 @@ pub(crate) fn object_response(
         head.header("content-range", part.content_range());
     }
     write_validators(&mut head, &etag, info);
-    version::write_headers(&mut head, bucket, info);
+    write_version(call, &mut head, bucket, info);
     // Only the current object expires; named versions are removed when they are not current any more.
     let is_current = call.query.get(version::VERSION_ID).is_none() && call.system_object().is_none();
     if bucket.settings().lifecycle.is_some() && is_current {
@@ -84,7 +84,7 @@ pub(crate) fn object_response(
     head.header("accept-ranges", "bytes");
     encryption::write(&mut head, call.compatibility, info.encrypted);
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
-    tagging::write_count(&mut head, &info.attributes);
+    write_tag_count(call, &mut head, info);
     // Only multipart objects have a number of parts, as on AWS.
     if part_number.is_some() && info.etag.parts > 0 {
         head.header("x-amz-mp-parts-count", info.etag.parts.to_string());
@@ -162,6 +162,22 @@ fn refuse_unknown_overrides(call: &Call<'_>) -> S3Result<()> {
 fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {
     head.header("etag", etag);
     head.header("last-modified", http_date(info.last_modified.seconds()));
+}
+
+/// Writes the version id and the lock. A rule of public access shows the content and not how it is kept, as on AWS, where
+/// the headers of the lock need permissions of their own.
+fn write_version(call: &Call<'_>, head: &mut ResponseHead, bucket: &Bucket, info: &ObjectInfo) {
+    version::write_id(head, bucket, info.version_name());
+    if info.lock != ObjectLock::default() && call.is_allowed_by_policy() {
+        version::write_lock(head, &info.lock);
+    }
+}
+
+/// Writes the number of tags, which a rule of public access does not show either.
+fn write_tag_count(call: &Call<'_>, head: &mut ResponseHead, info: &ObjectInfo) {
+    if !info.attributes.tags.is_empty() && call.is_allowed_by_policy() {
+        tagging::write_count(head, &info.attributes.tags);
+    }
 }
 
 /// Returns the plan for a part. An empty part has no range: in an empty object it is all of it, else it is an invalid

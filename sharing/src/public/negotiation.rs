@@ -49,8 +49,9 @@ pub(crate) fn prefers_page(head: &RequestHead) -> bool {
         };
         best_weight(head, "accept", range_of)
     };
-    // Of equal weights, the one that was named more exactly is preferred.
-    weight("text", "html") > weight("application", "json")
+    let page = weight("text", "html");
+    // A weight of 0 means that it is not acceptable. Of equal weights, the one that was named more exactly is preferred.
+    page.0 > 0 && page > weight("application", "json")
 }
 
 /// Returns the weight, in thousandths, of the most specific element that matches, and how specific it is. `(0, 0)` if no
@@ -108,6 +109,10 @@ mod tests {
             ("text/html;q=0.8, application/json;q=0.9", false),
             ("text/html, application/json", false),
             ("text/html;q=0, */*", false),
+            ("text/html;q=0", false),
+            ("text/*;q=0.000", false),
+            ("text/html;q=0, application/json;q=0", false),
+            ("text/html;q=0.001", true),
             ("application/json", false),
             ("*/*", false),
             ("image/avif,image/webp,*/*;q=0.8", false),

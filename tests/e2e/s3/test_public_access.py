@@ -1,6 +1,7 @@
 """Public access: rules that let anybody read and list, what stays private, both switches, and where it shows."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -72,6 +73,39 @@ def test_nothing_else_is_ever_public(admin: Management, s3: S3, bucket: str):
     put = anybody(s3, "PUT", f"/{bucket}/b", [("Content-Length", "0")])
     assert error_code(put) == "AccessDenied"
     assert anybody(s3, "GET", f"/{bucket}/a").body == b"second"
+
+
+def test_locks_and_tags_are_not_public(extended_store: Cairn, bucket_name: str):
+    """Anybody could see until when an object is locked, and how many tags it has. So could accounts without a policy."""
+    s3 = extended_store.s3
+    assert s3.request("PUT", f"/{bucket_name}", [("x-amz-bucket-object-lock-enabled", "true")]).status == 200
+    until = f"{datetime.now(UTC) + timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
+    kept = [
+        ("x-amz-object-lock-mode", "GOVERNANCE"), ("x-amz-object-lock-retain-until-date", until), ("x-amz-object-lock-legal-hold", "OFF"),
+        ("x-amz-tagging", "a=1"), ("x-amz-meta-a", "b"),
+    ]
+    s3.put(bucket_name, "a", b"x", headers=kept)
+    publish(extended_store.admin, bucket_name, {"prefix": "", "read": True, "list": False})
+    private = {
+        "x-amz-object-lock-mode", "x-amz-object-lock-retain-until-date", "x-amz-object-lock-legal-hold", "x-amz-tagging-count",
+    }
+    account = create_account(extended_store)
+    target = f"/{bucket_name}/a"
+
+    def names(response: Response) -> set[str]:
+        return {name.lower() for name, _ in response.headers}
+
+    etag = s3.head(bucket_name, "a").get("etag")
+    for public in (
+        anybody(s3, "GET", target), anybody(s3, "HEAD", target), anybody(s3, "GET", target, [("If-None-Match", etag)]),
+        account.s3.get(bucket_name, "a"), account.s3.head(bucket_name, "a"),
+    ):
+        assert public.status in (200, 304) and public.get("x-amz-version-id"), public
+        assert not names(public) & private, "an unsigned request is told how the object is kept"
+    assert anybody(s3, "GET", target).get("x-amz-meta-a") == "b"
+    account.grant(statement("allow", "GetObject", f"bucket:{bucket_name}/*"))
+    for signed in (s3.get(bucket_name, "a"), s3.head(bucket_name, "a"), account.s3.get(bucket_name, "a")):
+        assert private <= names(signed)
 
 
 def test_a_rule_allows_signed_requests_too_and_a_denial_overrides_it(store: Cairn, s3: S3, site: str):

@@ -158,22 +158,80 @@ impl<'s> Batch<'s> {
         WebhookStore::put(&mut self.txn, self.shared.store.deliveries, &id.0, &summary.encode())
     }
 
-    /// Records the outcome of an attempt. Does nothing if the delivery was dropped meanwhile, or its webhook deleted.
+    /// Records the outcome of an attempt. Does nothing if the webhook was deleted meanwhile.
     pub(super) fn record(&mut self, outcome: &Outcome) -> Result<Recorded, Error> {
         let Waiting { id, webhook, .. } = outcome.delivery;
         let gone = Recorded { webhook, id, next: None };
         if self.webhook(webhook).is_none() {
             return Ok(gone);
         }
-        let store = self.store();
-        if !self.txn.remove(store.pending, &outcome.delivery.pending_key())? {
+        if !self.take_waiting(&outcome.delivery)? {
+            self.record_late(outcome)?;
             return Ok(gone);
         }
-        self.txn.remove(store.waiting, &outcome.delivery.waiting_key())?;
+        let next = self.end_attempt(outcome)?;
+        Ok(Recorded { next, ..gone })
+    }
+
+    /// Removes a delivery from those that wait. Returns whether it was there.
+    fn take_waiting(&mut self, delivery: &Waiting) -> Result<bool, Error> {
+        let store = self.store();
+        let was_there = self.txn.remove(store.pending, &delivery.pending_key())?;
+        if was_there {
+            self.txn.remove(store.waiting, &delivery.waiting_key())?;
+        }
+        Ok(was_there)
+    }
+
+    /// Writes the outcome of an attempt whose delivery does not wait any more. Returns when its next attempt is due.
+    fn end_attempt(&mut self, outcome: &Outcome) -> Result<Option<Timestamp>, Error> {
         let next = self.write_entry(outcome)?;
         self.update_losses(outcome)?;
         self.update_health(outcome);
-        Ok(Recorded { next, ..gone })
+        Ok(next)
+    }
+
+    /// Records an attempt that was under way when its delivery was dropped: as if it had ended before. A delivery that it has
+    /// ended was not dropped then; another one is dropped after it.
+    fn record_late(&mut self, outcome: &Outcome) -> Result<(), Error> {
+        if outcome.verdict == Verdict::Dropped {
+            return Ok(());
+        }
+        let Some(drop) = self.take_drop(&outcome.delivery)? else { return Ok(()) };
+        // The delivery has been counted as dropped. Counters cannot go back, so it is not counted again.
+        let counted = self.results;
+        self.health(outcome.delivery.webhook).pending += 1;
+        if let Some(due) = self.end_attempt(outcome)? {
+            let attempts = outcome.delivery.attempts.saturating_add(1);
+            let delivery = Waiting { due, begun: true, attempts, ..outcome.delivery };
+            self.take_waiting(&delivery)?;
+            self.end_attempt(&Outcome { delivery, ..drop })?;
+        }
+        self.results = counted;
+        Ok(())
+    }
+
+    /// Removes the last log entry of a delivery that was dropped, and returns it; `None` if it was not dropped, or the log has
+    /// forgotten it.
+    fn take_drop(&mut self, delivery: &Waiting) -> Result<Option<Outcome>, Error> {
+        let mut summary = self.summary(delivery)?;
+        let Some(at) = summary.times.pop().filter(|_| summary.status == DeliveryStatus::Dropped) else {
+            return Ok(None);
+        };
+        let (table, key) = (self.shared.store.unsuccessful, time_key(delivery.webhook, at, delivery.id));
+        let found = readable(self.txn.get(table, &key))?;
+        let Some(entry) = found.and_then(|record| LogEntry::decode(&record)) else { return Ok(None) };
+        self.txn.remove(table, &key)?;
+        summary.status = DeliveryStatus::Pending;
+        self.put_summary(delivery.id, &summary)?;
+        Ok(Some(Outcome {
+            delivery: *delivery,
+            at,
+            verdict: Verdict::Dropped,
+            http_status: None,
+            error: entry.error,
+            is_target_away: false,
+        }))
     }
 
     /// Writes the log entry of an outcome, and the delivery as it is now. Returns when its next attempt is due.

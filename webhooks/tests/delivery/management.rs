@@ -1,11 +1,12 @@
 //! Changes of webhooks, and what they do to deliveries.
 
-use super::support::{Setup, new_webhook, no_answer, status};
+use super::support::{Gate, Setup, new_webhook, no_answer, status};
 use cairn_engine::EventType;
 use cairn_webhooks::{
     DeliveryQuery, DeliveryStatus, NewWebhook, WEBHOOKS_MAX, WebhookChange, WebhookError, WebhookId,
 };
 use futures_lite::future::block_on;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -75,7 +76,53 @@ fn disabling_drops_what_waits_and_enabling_begins_anew() {
         dropped.len() >= 690
             && dropped.iter().all(|entry| entry.error.as_deref() == Some("the webhook was disabled"))
     );
-    assert_eq!(setup.webhooks.metrics().dropped, u64::try_from(dropped.len()).unwrap());
+    // Attempts that were under way have succeeded. They were counted as dropped, and are not counted again.
+    let answered = |setup: &Setup| setup.log(webhook).iter().filter(|entry| entry.success).count();
+    setup.until("all outcomes are durable", |setup| answered(setup) == setup.client.to("a.example").len());
+    assert_eq!(setup.log(webhook).len(), 701);
+    setup.until("each delivery is counted once", |setup| {
+        let metrics = setup.webhooks.metrics();
+        (metrics.dropped, metrics.succeeded) == (700, 1)
+    });
+}
+
+/// The target had answered 200, and the log said only that the delivery was dropped without an attempt.
+#[test]
+fn attempts_that_are_under_way_when_a_webhook_is_disabled_are_in_the_log() {
+    let gate = Arc::new(Gate::default());
+    let waiting = Arc::clone(&gate);
+    let setup = Setup::new(move |sent| {
+        waiting.pass();
+        status(if sent.body.contains("good") { 200 } else { 500 })
+    });
+    let webhook = setup.webhook("a.example").id;
+    let (good, bad) = (setup.events.push("b", "good"), setup.events.push("b", "bad"));
+    setup.client.wait_for("a.example", 2);
+    block_on(setup.webhooks.set_enabled(webhook, false)).unwrap();
+    setup.until("both are dropped", |setup| setup.webhooks.metrics().dropped == 2);
+    let entries = |setup: &Setup, event| {
+        let log = setup.log(webhook).into_iter().filter(|entry| entry.event_id == event);
+        log.map(|entry| (entry.attempt, entry.status, entry.http_status)).collect::<Vec<_>>()
+    };
+    assert_eq!(entries(&setup, good), [(0, DeliveryStatus::Dropped, None)]);
+    gate.open();
+    setup.until("both attempts are in the log", |setup| {
+        entries(setup, good)[0].0 == 1 && entries(setup, bad).len() == 2
+    });
+    assert_eq!(entries(&setup, good), [(1, DeliveryStatus::Succeeded, Some(200))]);
+    let failed_and_dropped = [(1, DeliveryStatus::Failed, Some(500)), (1, DeliveryStatus::Dropped, None)];
+    assert_eq!(entries(&setup, bad), failed_and_dropped);
+    let found = setup.webhooks.get(webhook).unwrap().health;
+    assert!(found.last_success_at.is_some() && found.last_error.as_deref() == Some("HTTP status 500"));
+    let metrics = setup.webhooks.metrics();
+    assert_eq!((metrics.dropped, metrics.succeeded, metrics.retried, metrics.pending), (2, 0, 0, 0));
+    // Nothing is attempted again, not even when it would have been due.
+    block_on(setup.webhooks.set_enabled(webhook, true)).unwrap();
+    setup.clock.advance(Duration::from_secs(60));
+    setup.events.push("b", "good, later");
+    setup.client.wait_for("a.example", 3);
+    setup.until("it has ended", |setup| setup.webhooks.metrics().succeeded == 1);
+    assert_eq!((setup.client.to("a.example").len(), setup.pending(webhook)), (3, 0));
 }
 
 #[test]
