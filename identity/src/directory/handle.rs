@@ -58,6 +58,14 @@ impl Directory {
         let sealing = SecretKey::derive(&master_key, id);
         let store = DirectoryStore::open(&folder, id)?;
         let mut state = store.load(&sealing)?;
+        if let Some((_, account, ..)) = state.find_access_key(&root_access_key) {
+            tracing::warn!(
+                target: "service::identity",
+                account = &*account.name,
+                "the access key of root is that of a service account, too, whose credential is not valid while it is: \
+                 give root another access key, or delete the credential"
+            );
+        }
         let rights = RightsCache::compile_all(&mut state);
         let shared = Arc::new(Shared::new(store, state, sealing, clock, root_access_key));
         let changes = Changes::new(Arc::clone(&shared), rights);

@@ -3,6 +3,8 @@
 A given secret is stored sealed and never shown. An access key that is given again has only its new secret, on every core.
 """
 
+from dataclasses import replace
+
 import boto3
 import pytest
 import requests
@@ -45,6 +47,19 @@ def account(own_store: Cairn) -> Account:
     own_store.s3.create_bucket("kept")
     own_store.s3.put("kept", "key", b"text")
     return create(own_store, "kept")
+
+
+def test_a_root_that_takes_the_key_of_an_account_is_reported(own_store: Cairn):
+    """The account was refused without a reason, and its requests counted as guesses of root. The start names it."""
+    own_store.s3.create_bucket("kept")
+    account = create(own_store, "kept", "moved-key")
+    assert account.s3.put("kept", "key", b"text").status == 200
+    assert own_store.stop() == 0
+    own_store.secrets = replace(own_store.secrets, root_access_key="moved-key")
+    own_store.start()
+    assert "the access key of root is that of a service account" in own_store.output()
+    assert account.s3.get("kept", "key").status == 403
+    assert own_store.s3.get("kept", "key").body == b"text"
 
 
 def test_null_counts_as_absent(own_store: Cairn):
