@@ -193,6 +193,27 @@ def test_bad_requests_are_refused(make_store):
     assert status(store)["state"] == "none"
 
 
+def test_end_fails_if_the_backup_has_ended_before(make_store):
+    """It ended the hold of somebody else, or nothing at all, with exit code 0: the copy was taken for a backup."""
+    store = make_store().start()
+    cli = cli_of(store)
+    assert "no backup was begun" in cli_fails(store, "end")
+    begun = back_up(store, "begin", "--timeout", "1s")
+    first = own_id(store)
+    assert begun.returncode == 0 and f"then: cairn backup end {first}\n" in begun.stdout, begun
+    until(lambda: status(store)["state"] == "lost", "its time is over")
+    for arguments in ([], [first]):
+        assert "ended early: its time was over" in cli_fails(store, "end", *arguments)
+    second = cli.json("backup", "begin")["id"]
+    assert f"the backup {first} has ended before" in cli_fails(store, "end", first)
+    assert status(store)["held"], "the other hold goes on"
+    assert cli.json("backup", "end", second)["state"] == "released"
+    for arguments in ([], [second]):
+        assert "was released before" in cli_fails(store, "end", *arguments)
+    cli.json("backup", "begin")
+    assert cli.json("backup", "end")["state"] == "released"
+
+
 def folder_bytes(folder: Path) -> int:
     """The bytes of all files of a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
