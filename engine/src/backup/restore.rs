@@ -4,14 +4,14 @@
 //! while it is copied. The superblock is written last: until then the folder is no store.
 
 use crate::backup::error::{BackupError, Context as _};
-use crate::backup::limits::{DAMAGED_NAMED_MAX, PAGE_BYTES, PIECE_BYTES};
+use crate::backup::limits::{DAMAGED_NAMED_MAX, PAGE_BYTES};
 use crate::backup::manifest::{BackupSummary, Contents, StoredFile, StoredPayload};
-use crate::backup::pack::{Blob, BlobId, sync_parent};
+use crate::backup::pack::{BlobId, sync_parent};
+use crate::backup::places::{BlobReader, places_of};
 use crate::backup::progress::Progress;
-use crate::backup::repository::{BackupFolder, BlobReader};
+use crate::backup::repository::BackupFolder;
 use crate::device::volume::volume_path;
 use cairn_model::usize_of;
-use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::{DirBuilder, File};
@@ -51,13 +51,13 @@ pub fn restore(
         return Err(BackupError(format!("{} {what}", data_dir.display())));
     }
     let contents = backups.contents(backup)?;
-    backups.check_packs(&contents.header)?;
+    let places = places_of(backups, &contents.header)?;
     make_folder(data_dir)?;
     let expected = PAGE_BYTES as u64 * contents.pages.len() as u64
         + contents.payloads.iter().map(StoredPayload::bytes).sum::<u64>();
     let mut restoration = Restoration {
         data_dir,
-        blobs: BlobReader::new(backups),
+        blobs: BlobReader::new(backups, &places),
         restored: Restored::default(),
         expected,
         progress,
@@ -114,7 +114,7 @@ impl Restoration<'_, '_> {
         let mut page = Vec::new();
         for (id, at) in placed {
             page.clear();
-            let is_whole = read_blob(&mut self.blobs, &id, &mut |piece| {
+            let is_whole = self.blobs.read(&id, &mut |piece| {
                 page.extend_from_slice(piece);
                 Ok(())
             })?;
@@ -171,7 +171,7 @@ impl Restoration<'_, '_> {
         // Volume, offset and length of what is still to be written.
         let mut runs = payload.extents.iter().map(|extent| (extent.volume, extent.offset(), extent.bytes()));
         let mut run = runs.next();
-        let is_whole = read_blob(&mut self.blobs, &payload.id, &mut |mut piece| {
+        let is_whole = self.blobs.read(&payload.id, &mut |mut piece| {
             while !piece.is_empty() {
                 let Some((volume, at, left)) = &mut run else { break };
                 let (now, rest) = piece.split_at(piece.len().min(usize_of(*left)));
@@ -196,29 +196,6 @@ impl Restoration<'_, '_> {
         self.restored.payloads += 1;
         self.advance(payload.bytes())
     }
-}
-
-/// Hands over a blob in pieces. Returns whether it is there and what was written, which is known only at the end.
-pub(super) fn read_blob(
-    blobs: &mut BlobReader<'_>,
-    id: &BlobId,
-    take: &mut dyn FnMut(&[u8]) -> Result<(), BackupError>,
-) -> Result<bool, BackupError> {
-    let Some((file, Blob { offset, length, hash, .. })) = blobs.find(id)? else { return Ok(false) };
-    let mut found = Sha256::new();
-    let mut piece = vec![0; usize_of(length).min(PIECE_BYTES)];
-    let mut at = 0;
-    while at < length {
-        let count = usize_of(length - at).min(piece.len());
-        match file.read_exact_at(&mut piece[..count], offset + at) {
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
-            read => read.doing("reading", Path::new("a pack"))?,
-        }
-        found.update(&piece[..count]);
-        take(&piece[..count])?;
-        at += count as u64;
-    }
-    Ok(<[u8; 32]>::from(found.finalize()) == hash)
 }
 
 fn make_folder(folder: &Path) -> Result<(), BackupError> {

@@ -297,6 +297,22 @@ def test_damage_in_a_folder_of_backups_is_found(make_store, run_folder: Path, tm
             assert cli_fails(store, "verify", str(folder)), (path, place)
         path.write_bytes(whole)
     assert back_up(store, "verify", str(folder)).returncode == 0
+    # One that is damaged does not concern the others, and each has a line.
+    whole = cli_of(store).json("backup", "to", str(folder))["backup"]
+    for _ in range(2):
+        cli_of(store).json("backup", "to", str(folder))
+    damaged = [backup["backup"] for backup in folder_json(store, "list", str(folder))["backups"] if backup["backup"] != whole][:2]
+    for name in damaged:
+        (folder / "backups" / f"{name}.json").write_text("")
+    (folder / "backups" / "notes.json").write_text("{}")
+    listed = folder_json(store, "list", str(folder))["backups"]
+    assert [backup["backup"] for backup in listed if "unreadable" in backup] == damaged and len(listed) == 4
+    assert [line.split()[:2] for line in back_up(store, "list", str(folder)).stdout.splitlines()[1:]][0] == [damaged[0], "damaged"]
+    assert [line.split(":")[0].strip() for line in cli_fails(store, "verify", str(folder)).splitlines()[1:]] == damaged
+    assert "choose another backup" in cli_fails(store, "restore", str(folder), "--backup", damaged[0], "--data-dir", str(tmp_path / "new"))
+    assert folder_json(store, "restore", str(folder), "--data-dir", str(tmp_path / "new"))["damaged"] == 0
+    assert "no old backup was removed" in cli_fails(store, "to", str(folder), "--keep", "1")
+    assert {backup["backup"] for backup in folder_json(store, "list", str(folder))["backups"]} > set(damaged)
     other = make_store().start()
     assert "another store" in cli_fails(other, "to", str(folder))
     assert "other files" in cli_fails(other, "to", str(tmp_path))
