@@ -1,11 +1,11 @@
-//! Folders of backups: damage in them.
+//! Folders of backups: damage in them, and the folders that a backup is restored into.
 
 use crate::backup::{assert_round, back_up, hold, write_round};
-use crate::support::{folder, name, with_engine};
+use crate::support::{folder, name, options, with_engine};
 use cairn_engine::backup::{BackupFolder, Copied, Verified, prune, restore, verify_backups};
-use cairn_engine::{BucketSettings, Engine, Origin};
+use cairn_engine::{BucketSettings, Engine, Origin, Store};
 use sha2::{Digest as _, Sha256};
-use std::fs::{read, read_dir, remove_file, write};
+use std::fs::{create_dir, create_dir_all, read, read_dir, remove_file, write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -188,5 +188,41 @@ fn a_blob_of_a_foreign_pack_is_not_taken() {
     let backup = opened.backup(Some(&made[0].name)).expect("it is there");
     let data_dir = new.path().join("data");
     restore(&opened, &backup, &data_dir, &mut |_, _| true).expect("restores");
+    with_engine(&data_dir, |engine| async move { assert_round(&engine, 0).await });
+}
+
+/// A backup could not be restored onto a mount point. What a killed restoration leaves is never opened.
+#[test]
+fn a_restoration_leaves_other_folders_alone_and_is_no_store_before_its_end() {
+    let (data, backups, new) = (folder(), folder(), folder());
+    let place = backups.path().join("backups");
+    back_up_often(data.path(), &place, 1, |_, _| {});
+    let opened = BackupFolder::open(&place).expect("opens");
+    let backup = opened.backup(None).expect("it is there");
+    let data_dir = new.path().join("data");
+    create_dir_all(data_dir.join("before/slices/00")).expect("a folder");
+    create_dir(data_dir.join("lost+found")).expect("a folder");
+    let again = |go_on: bool| restore(&opened, &backup, &data_dir, &mut |_, _| go_on);
+    for file in ["superblock.json", "photo.jpg", "slices"] {
+        write(data_dir.join(file), "").expect("writes");
+        let refused = again(true).expect_err(file).to_string();
+        assert!(refused.contains(&format!("has files, such as {file}")), "{refused}");
+        remove_file(data_dir.join(file)).expect("removes");
+    }
+    for own in ["control", "audit", "backup"] {
+        create_dir(data_dir.join(own)).expect("a folder");
+        assert!(again(true).is_err(), "{own}");
+        std::fs::remove_dir(data_dir.join(own)).expect("removes");
+    }
+    // What a start that was refused leaves.
+    write(data_dir.join("lock"), "").expect("writes");
+    assert!(again(false).expect_err("it was interrupted").to_string().contains("interrupted"));
+    assert!(Store::open(options(&data_dir)).is_err(), "a new store in it would be a mixture");
+    assert!(again(true).is_err());
+    for left in ["slices", "control"] {
+        std::fs::remove_dir_all(data_dir.join(left)).ok();
+    }
+    again(true).expect("restores");
+    assert!(data_dir.join("before/slices/00").is_dir() && data_dir.join("lost+found").is_dir());
     with_engine(&data_dir, |engine| async move { assert_round(&engine, 0).await });
 }

@@ -75,7 +75,7 @@ pub(super) struct Restore {
     /// the folder of backups
     #[argh(positional, arg_name = "folder")]
     folder: String,
-    /// the new data folder: empty or missing
+    /// the new data folder: empty or missing, or a mount point with nothing but other folders
     #[argh(option, arg_name = "folder")]
     data_dir: String,
     /// the name of the backup (default: the newest one; cairn backup list shows all)
