@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     WrongUsage(String),
     /// There was no response from a server, or an incomplete one.
     NoResponse(String),
-    /// The user has ended it with a signal. The same command continues it.
+    /// The user has ended it with a signal.
     Interrupted(String),
 }
 

@@ -23,7 +23,7 @@ fn size_of(number: u64) -> usize {
     SIZES[if number == 7 { 3 } else { usize::try_from(number % 3).expect("small") }]
 }
 
-async fn write_round(engine: &Rc<Engine>, bucket: &Arc<Bucket>, round: u64) {
+pub(super) async fn write_round(engine: &Rc<Engine>, bucket: &Arc<Bucket>, round: u64) {
     for number in 0..OBJECTS {
         let bytes = content(round * 1000 + number, size_of(number));
         put(engine, bucket, &key(&format!("k{number}")), &bytes, WriteCondition::default())
@@ -32,7 +32,7 @@ async fn write_round(engine: &Rc<Engine>, bucket: &Arc<Bucket>, round: u64) {
     }
 }
 
-async fn hold(engine: &Rc<Engine>) -> HeldFolders {
+pub(super) async fn hold(engine: &Rc<Engine>) -> HeldFolders {
     let store = engine.store();
     let request =
         HoldRequest { timeout: Duration::from_secs(600), lease: None, principal: "a test".to_owned() };
@@ -43,7 +43,7 @@ async fn hold(engine: &Rc<Engine>) -> HeldFolders {
 }
 
 /// Copies a held store, without a signature.
-fn back_up(backups: &Path, held: &HeldFolders) -> Copied {
+pub(super) fn back_up(backups: &Path, held: &HeldFolders) -> Copied {
     let mut folder =
         BackupFolder::open_or_create(backups, &held.store_id().expect("held")).expect("a folder of backups");
     let copied = copy_into(&mut folder, held, &mut |_, _| true).expect("copies");
@@ -53,7 +53,7 @@ fn back_up(backups: &Path, held: &HeldFolders) -> Copied {
     copied
 }
 
-async fn assert_round(engine: &Rc<Engine>, round: u64) {
+pub(super) async fn assert_round(engine: &Rc<Engine>, round: u64) {
     let bucket = engine.store().bucket(&name("backed-up")).expect("the bucket");
     for number in 0..OBJECTS {
         let expected = content(round * 1000 + number, size_of(number));
@@ -99,8 +99,8 @@ fn a_backup_shows_the_moment_of_the_hold() {
             store.end_hold(None).expect("there is one");
             until("the kept space is free again", || !data_of(&held).join("backup").exists()).await;
         });
-        let backups = BackupFolder::open(&place).expect("opens");
-        let verified = verify_backups(&backups, &mut |_, _| true).expect("reads");
+        let mut backups = BackupFolder::open(&place).expect("opens");
+        let verified = verify_backups(&mut backups, &mut |_, _| true).expect("reads");
         assert!(verified.backups.iter().all(|(_, wrong)| wrong.is_none()), "{verified:?}");
         let first = backups.backups().expect("reads").remove(0);
         let data_dir = new.path().join("data");
@@ -173,8 +173,8 @@ fn a_copy_after_the_end_of_the_hold_is_found_to_be_damaged() {
         assert!(copied.damaged_count > 0);
         assert!(copied.damaged[0].contains("a block is not what was written"), "{:?}", copied.damaged);
         // What is damaged is missing, so that nobody takes it for whole, and the next backup tries again.
-        let backups = BackupFolder::open(&kept.join("backups")).expect("opens");
-        let verified = verify_backups(&backups, &mut |_, _| true).expect("reads");
+        let mut backups = BackupFolder::open(&kept.join("backups")).expect("opens");
+        let verified = verify_backups(&mut backups, &mut |_, _| true).expect("reads");
         let missing = format!("{} of its pages and payloads are missing or damaged", copied.damaged_count);
         assert_eq!(verified.backups, [(copied.name, Some(missing))]);
     });

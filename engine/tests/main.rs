@@ -4,6 +4,7 @@
 //! the binary `simulation`: that feature scales the engine's sizes down.
 
 mod backup;
+mod backup_folder;
 mod compact;
 mod encryption;
 mod entity_tags;

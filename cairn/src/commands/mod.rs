@@ -85,11 +85,13 @@ use webhook::Webhook;
 #[argh(
     help_triggers("-h", "--help", "help"),
     note = "All commands except serve, check, config, doctor, storage compact --data-dir,
-storage upgrade --data-dir, storage discard-log, salvage, verify proof, completions and
-man use the management plane of a running server, with the token in SERVICE_MANAGEMENT_TOKEN.",
+storage upgrade --data-dir, storage discard-log, backup list, backup verify, backup restore,
+salvage, verify proof, completions and man use the management plane of a running server,
+with the token in SERVICE_MANAGEMENT_TOKEN.",
     error_code(1, "failed, was refused, or found problems"),
     error_code(2, "wrong usage"),
-    error_code(3, "no response from a server")
+    error_code(3, "no response from a server"),
+    error_code(130, "import, export or backup was ended by a signal")
 )]
 pub(crate) struct Cairn {
     /// print the version

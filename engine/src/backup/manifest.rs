@@ -22,10 +22,22 @@ pub(super) const VERSION: u64 = 1;
 pub struct BackupSummary {
     /// Its name, which begins with its time.
     pub name: String,
-    /// The moment that it shows, RFC 3339.
+    /// The moment that it shows, RFC 3339. Empty if the manifest cannot be read.
     pub held_at: String,
-    /// Its manifest with the signature: a proof of the kind `backup`.
+    /// Its manifest with the signature: a proof of the kind `backup`. Null if it cannot be read.
     pub proof: Value,
+    /// The reason why the manifest cannot be read, if so.
+    pub damage: Option<String>,
+}
+
+/// Returns whether a file can be that of a backup, by its name without extension: the digits of a time and the begin of an id.
+pub(super) fn is_name(name: &str) -> bool {
+    let Some((time, id)) = name.split_once('-') else { return false };
+    let parts = time.strip_suffix('Z').and_then(|time| time.split_once('T'));
+    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.is_some_and(|(date, clock)| date.len() == 8 && are_digits(date) && are_digits(clock))
+        && !id.is_empty()
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 impl BackupSummary {

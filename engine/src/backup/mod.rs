@@ -7,6 +7,7 @@
 //! <folder>/lock                   flock: one process at a time
 //! <folder>/packs/NNNNNN.pack      blobs, one after the other: pages and payloads
 //! <folder>/packs/NNNNNN.index     the blobs of the pack (`pack.rs`), written when the pack is durable
+//! <folder>/packs/NNNNNN.damaged   the blobs of the pack that the last verification found to be damaged
 //! <folder>/backups/NAME.json      the signed manifest of a backup, written last
 //! <folder>/backups/NAME.contents   what the backup consists of (`manifest.rs`)
 //! ```
@@ -18,6 +19,9 @@
 //! index has the SHA-256 of each blob. So the signature of the manifest covers every byte.
 //!
 //! A backup that is interrupted leaves packs without a manifest. The next one uses those with an index, and removes the others.
+//!
+//! A blob that is known to be damaged counts as missing, so the next backup writes it again. Nothing that a backup may need is
+//! removed while its manifest or its list is damaged.
 
 mod copy;
 mod error;
@@ -25,6 +29,7 @@ mod limits;
 mod manifest;
 mod pack;
 mod payload;
+mod places;
 mod progress;
 mod prune;
 mod repository;

@@ -4,13 +4,21 @@
 //! index: 8 "CAIRNIX1", then for each blob, in the order of the pack:
 //!        16 id, u64 offset, u64 length (little-endian), 32 SHA-256 of the blob;
 //!        then the SHA-256 of everything before
+//! damage: 16 id of each blob whose bytes are not those of its hash
 //! ```
+//!
+//! The list of damage is a note of the last verification, and nothing depends on it: what it has too little is found when it is
+//! read, and what it has too much is copied once more.
 
 use crate::backup::error::{BackupError, Context as _};
+use crate::backup::limits::PIECE_BYTES;
 use cairn_lmdb::write_back;
+use cairn_model::usize_of;
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"CAIRNIX1";
@@ -21,6 +29,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Name of a blob: that of a page, or of a payload.
 pub(super) type BlobId = [u8; 16];
+/// Pack of each blob, and its place in the index.
+pub(super) type Places = HashMap<BlobId, (u32, u32)>;
 /// A SHA-256.
 pub(super) type Hash = [u8; HASH_BYTES];
 
@@ -31,6 +41,36 @@ pub(super) struct Blob {
     pub(super) offset: u64,
     pub(super) length: u64,
     pub(super) hash: Hash,
+}
+
+impl Blob {
+    /// Hands over the bytes in pieces. Returns whether they are what was written, which is known only at the end.
+    pub(super) fn read(
+        &self,
+        pack: &File,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), BackupError>,
+    ) -> Result<bool, BackupError> {
+        let mut found = Sha256::new();
+        let mut piece = vec![0; usize_of(self.length).min(PIECE_BYTES)];
+        let mut at = 0;
+        while at < self.length {
+            let count = usize_of(self.length - at).min(piece.len());
+            match pack.read_exact_at(&mut piece[..count], self.offset.saturating_add(at)) {
+                Err(error) if is_damage(&error) => return Ok(false),
+                read => read.doing("reading", Path::new("a pack"))?,
+            }
+            found.update(&piece[..count]);
+            take(&piece[..count])?;
+            at += count as u64;
+        }
+        Ok(Hash::from(found.finalize()) == self.hash)
+    }
+}
+
+/// Returns whether an error of a read says that bytes are lost: the file is too short, or the device cannot read them.
+fn is_damage(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof
+        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 /// A pack that is being written.
@@ -81,6 +121,20 @@ pub(super) fn pack_path(folder: &Path, number: u32) -> PathBuf {
 /// Returns the path of the index of a pack.
 pub(super) fn index_path(folder: &Path, number: u32) -> PathBuf {
     folder.join(format!("{number:06}.index"))
+}
+
+/// Returns the path of the list of damage of a pack.
+pub(super) fn damage_path(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("{number:06}.damaged"))
+}
+
+/// Opens a pack. `None` if it is missing.
+pub(super) fn open_pack(folder: &Path, number: u32) -> Result<Option<File>, BackupError> {
+    let path = pack_path(folder, number);
+    match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).doing("opening", &path),
+    }
 }
 
 impl PackWriter {
@@ -149,6 +203,29 @@ pub(super) fn read_index(folder: &Path, number: u32) -> Result<(Vec<Blob>, Hash)
         blob
     });
     Ok((blobs.collect(), *hash))
+}
+
+/// Reads which blobs of a pack are known to be damaged.
+pub(super) fn read_damage(folder: &Path, number: u32) -> Result<Vec<BlobId>, BackupError> {
+    let path = damage_path(folder, number);
+    match std::fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => Ok(read.doing("reading", &path)?.as_chunks().0.to_vec()),
+    }
+}
+
+/// Notes which blobs of a pack are damaged.
+pub(super) fn write_damage(folder: &Path, number: u32, damaged: &[BlobId]) -> Result<(), BackupError> {
+    let path = damage_path(folder, number);
+    if damaged.is_empty() { remove_if_present(&path) } else { write_durably(&path, damaged.as_flattened()) }
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove_if_present(path: &Path) -> Result<(), BackupError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.doing("removing", path),
+    }
 }
 
 /// Writes a small file under another name, flushes it and gives it its name. Flushes the folder.

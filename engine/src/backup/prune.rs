@@ -1,7 +1,7 @@
 //! Removes old backups, and the packs that no other backup needs.
 
-use crate::backup::error::{BackupError, Context as _};
-use crate::backup::pack::{BlobId, index_path, pack_path, read_index};
+use crate::backup::error::BackupError;
+use crate::backup::pack::{BlobId, read_index, remove_if_present};
 use crate::backup::repository::BackupFolder;
 use std::collections::HashSet;
 
@@ -18,24 +18,30 @@ pub struct Pruned {
 /// is needed stays as a whole.
 ///
 /// # Errors
-/// If a kept backup cannot be read: then no pack is removed.
+/// If a manifest, or the list of a kept backup, is damaged: nobody knows what it needs, so nothing is removed.
 ///
 /// # Panics
 /// If `keep` is 0.
 pub fn prune(backups: &mut BackupFolder, keep: usize) -> Result<Pruned, BackupError> {
     assert!(keep > 0, "the newest backup is kept");
     let all = backups.backups()?;
+    let refused = |damage: &dyn std::fmt::Display| {
+        let what = "give this backup up by deleting its files, or repair them";
+        BackupError(format!("no old backup was removed, because one is damaged: {damage}: {what}"))
+    };
+    if let Some(damage) = all.iter().find_map(|backup| backup.damage.as_ref()) {
+        return Err(refused(damage));
+    }
     let (old, kept) = all.split_at(all.len().saturating_sub(keep));
     let mut needed: HashSet<BlobId> = HashSet::new();
     for backup in kept {
-        needed.extend(backups.contents(backup)?.blobs());
+        needed.extend(backups.contents(backup).map_err(|error| refused(&error))?.blobs());
     }
     let mut pruned = Pruned::default();
     for backup in old {
         // The manifest first: without it, the rest is no backup.
         for extension in ["json", "contents"] {
-            let path = backups.backup_path(&backup.name, extension);
-            std::fs::remove_file(&path).doing("removing", &path)?;
+            remove_if_present(&backups.backup_path(&backup.name, extension))?;
         }
         pruned.backups += 1;
     }
@@ -46,10 +52,7 @@ pub fn prune(backups: &mut BackupFolder, keep: usize) -> Result<Pruned, BackupEr
             continue;
         }
         pruned.bytes += blobs.iter().map(|blob| blob.length).sum::<u64>();
-        // The index first: a pack without one is removed by the next backup.
-        for path in [index_path(&folder, number), pack_path(&folder, number)] {
-            std::fs::remove_file(&path).doing("removing", &path)?;
-        }
+        backups.remove_pack(number)?;
         backups.packs.remove(&number);
         backups.blobs.retain(|_, (pack, _)| *pack != number);
     }

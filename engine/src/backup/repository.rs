@@ -1,9 +1,10 @@
 //! A folder of backups: its packs, its backups, and its lock.
 
 use crate::backup::error::{BackupError, Context as _};
-use crate::backup::manifest::{BackupSummary, Contents, Header, NeededPack, VERSION};
+use crate::backup::manifest::{BackupSummary, Contents, Header, NeededPack, VERSION, is_name};
 use crate::backup::pack::{
-    Blob, BlobId, Finished, Hash, index_path, pack_path, read_index, unfinished, write_durably,
+    BlobId, Finished, Hash, Places, damage_path, index_path, pack_path, read_damage, read_index,
+    remove_if_present, unfinished, write_damage, write_durably,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -25,8 +26,12 @@ pub struct BackupFolder {
     pub(super) store_id: String,
     /// Hash of the index of each pack.
     pub(super) packs: BTreeMap<u32, Hash>,
-    /// Pack of each blob, and its place in the index.
-    pub(super) blobs: HashMap<BlobId, (u32, u32)>,
+    /// Pack of each blob that is not known to be damaged, and its place in the index.
+    pub(super) blobs: Places,
+    /// Blobs that are known to be damaged, with their packs.
+    pub(super) damaged: HashSet<(u32, BlobId)>,
+    /// The highest number that a pack has, also one without an index.
+    last_pack: u32,
     /// Locked until this is dropped.
     _lock: File,
 }
@@ -35,7 +40,7 @@ impl BackupFolder {
     /// Opens a folder of backups.
     ///
     /// # Errors
-    /// If it is none, is in use, or is damaged.
+    /// If it is none, is in use, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(REPOSITORY_FILE);
         let text = match std::fs::read(&path) {
@@ -56,12 +61,15 @@ impl BackupFolder {
             store_id,
             packs: BTreeMap::new(),
             blobs: HashMap::new(),
+            damaged: HashSet::new(),
+            last_pack: 0,
             _lock: lock,
         };
         for number in opened.numbers_of("index")? {
-            let (blobs, index_hash) = read_index(&opened.packs_folder(), number)?;
-            opened.add_pack(Finished { number, blobs, index_hash });
+            let damaged = read_damage(&opened.packs_folder(), number)?;
+            opened.damaged.extend(damaged.into_iter().map(|id| (number, id)));
         }
+        opened.load_packs()?;
         Ok(opened)
     }
 
@@ -89,13 +97,56 @@ impl BackupFolder {
             let what = "has backups of another store: choose another folder";
             return Err(BackupError(format!("{} {what}", folder.display())));
         }
-        for number in opened.numbers_of("pack")? {
-            if !opened.packs.contains_key(&number) {
-                let path = pack_path(&opened.packs_folder(), number);
-                std::fs::remove_file(&path).doing("removing", &path)?;
+        opened.remove_unfinished()?;
+        Ok(opened)
+    }
+
+    /// Reads the indexes. One that is damaged is left out: its blobs are missing then.
+    fn load_packs(&mut self) -> Result<(), BackupError> {
+        self.packs.clear();
+        self.blobs.clear();
+        let (indexes, packs) = (self.numbers_of("index")?, self.numbers_of("pack")?);
+        self.last_pack = indexes.iter().chain(&packs).copied().max().unwrap_or_default();
+        for number in indexes {
+            if let Ok((blobs, index_hash)) = read_index(&self.packs_folder(), number) {
+                self.add_pack(Finished { number, blobs, index_hash });
             }
         }
-        Ok(opened)
+        Ok(())
+    }
+
+    /// Replaces what is known of damage, for the next backup too. Fails if that cannot be written down.
+    pub(super) fn note_damage(&mut self, damaged: HashSet<(u32, BlobId)>) -> Result<(), BackupError> {
+        self.damaged = damaged;
+        self.load_packs()?;
+        for pack in self.packs.keys() {
+            let damaged = self.damaged.iter().filter(|(number, _)| number == pack).map(|(_, id)| *id);
+            write_damage(&self.packs_folder(), *pack, &damaged.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// Removes packs without an index, which an interrupted backup has left.
+    fn remove_unfinished(&self) -> Result<(), BackupError> {
+        let mut left = self.numbers_of("pack")?;
+        left.retain(|number| !self.packs.contains_key(number));
+        if left.is_empty() {
+            return Ok(());
+        }
+        // An index may also have been lost. What a backup needs may still be of use.
+        for backup in self.backups()? {
+            let Ok(contents) = self.contents(&backup) else { return Ok(()) };
+            left.retain(|number| !contents.header.packs.iter().any(|needed| needed.number == *number));
+        }
+        left.into_iter().try_for_each(|number| self.remove_pack(number))
+    }
+
+    /// Removes a pack with its index.
+    pub(super) fn remove_pack(&self, number: u32) -> Result<(), BackupError> {
+        // The index first: a pack without one is removed by the next backup.
+        [index_path, pack_path, damage_path]
+            .into_iter()
+            .try_for_each(|path_of| remove_if_present(&path_of(&self.packs_folder(), number)))
     }
 
     pub(super) fn packs_folder(&self) -> PathBuf {
@@ -107,15 +158,18 @@ impl BackupFolder {
     }
 
     /// Returns the number of the next pack.
-    pub(super) fn next_pack(&self) -> u32 {
-        self.packs.last_key_value().map_or(1, |(last, _)| last + 1)
+    pub(super) const fn next_pack(&self) -> u32 {
+        self.last_pack + 1
     }
 
     /// Notes a finished pack.
     pub(super) fn add_pack(&mut self, Finished { number, blobs, index_hash }: Finished) {
         self.packs.insert(number, index_hash);
+        self.last_pack = self.last_pack.max(number);
         for (place, blob) in (0..).zip(blobs) {
-            self.blobs.insert(blob.id, (number, place));
+            if !self.damaged.contains(&(number, blob.id)) {
+                self.blobs.insert(blob.id, (number, place));
+            }
         }
     }
 
@@ -134,42 +188,60 @@ impl BackupFolder {
         Ok(numbers)
     }
 
-    /// Returns the finished backups, oldest first.
+    /// Returns the finished backups, oldest first, also those whose manifests cannot be read.
     ///
     /// # Errors
-    /// If one of the manifests cannot be read.
+    /// If the folder cannot be read.
     pub fn backups(&self) -> Result<Vec<BackupSummary>, BackupError> {
         let folder = self.folder.join("backups");
         let mut backups = Vec::new();
         for entry in std::fs::read_dir(&folder).doing("reading", &folder)? {
             let path = entry.doing("reading", &folder)?.path();
             let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-            if path.extension().is_some_and(|extension| extension == "json") {
-                let text = std::fs::read(&path).doing("reading", &path)?;
-                let proof: Value =
-                    serde_json::from_slice(&text).map_err(|error| BackupError::damaged(&path, error))?;
+            if path.extension().is_some_and(|extension| extension == "json") && is_name(name) {
+                let (proof, damage) = match self.read_manifest(name, &path) {
+                    Ok(proof) => (proof, None),
+                    Err(error) => (Value::Null, Some(error.to_string())),
+                };
                 let held_at = proof["payload"]["held_at"].as_str().unwrap_or_default().to_owned();
-                backups.push(BackupSummary { name: name.to_owned(), held_at, proof });
+                backups.push(BackupSummary { name: name.to_owned(), held_at, proof, damage });
             }
         }
         backups.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(backups)
     }
 
+    fn read_manifest(&self, name: &str, path: &Path) -> Result<Value, BackupError> {
+        let text = std::fs::read(path).doing("reading", path)?;
+        let proof: Value = serde_json::from_slice(&text).map_err(|error| {
+            BackupError::damaged(path, format!("the manifest of this backup is damaged: {error}"))
+        })?;
+        let manifest = &proof["payload"];
+        if manifest["backup"] != *name || manifest["store_id"] != *self.store_id {
+            return Err(BackupError::damaged(path, "this is not the manifest of this backup"));
+        }
+        Ok(proof)
+    }
+
     /// Returns a backup by its name, or the newest one.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, and if its manifest cannot be read.
     pub fn backup(&self, name: Option<&str>) -> Result<BackupSummary, BackupError> {
         let mut backups = self.backups()?;
         let found = match name {
             Some(name) => backups.into_iter().find(|backup| backup.name == name),
             None => backups.pop(),
         };
-        found.ok_or_else(|| {
+        let found = found.ok_or_else(|| {
             let which = name.map_or_else(|| "no backup".to_owned(), |name| format!("no backup {name}"));
             BackupError(format!("{} has {which}", self.folder.display()))
-        })
+        })?;
+        match &found.damage {
+            // Another one is not taken by itself: it shows an earlier moment than was asked for.
+            Some(damage) => Err(BackupError(format!("{damage}: choose another backup by its name"))),
+            None => Ok(found),
+        }
     }
 
     /// Writes the list of a backup. Its hash is part of the manifest.
@@ -183,11 +255,11 @@ impl BackupFolder {
     pub(super) fn contents(&self, backup: &BackupSummary) -> Result<Contents, BackupError> {
         let path = self.backup_path(&backup.name, "contents");
         let bytes = std::fs::read(&path).doing("reading", &path)?;
+        if let Some(damage) = &backup.damage {
+            return Err(BackupError(damage.clone()));
+        }
         if *backup.member("contents_sha256") != hex::encode(Sha256::digest(&bytes)) {
             return Err(BackupError::damaged(&path, "the list does not match the manifest"));
-        }
-        if *backup.member("backup") != *backup.name || *backup.member("store_id") != *self.store_id {
-            return Err(BackupError::damaged(&path, "the manifest is that of another backup"));
         }
         Contents::decode(&path, &bytes)
     }
@@ -217,7 +289,10 @@ impl BackupFolder {
         for NeededPack { number, index } in &header.packs {
             let path = index_path(&self.packs_folder(), *number);
             match self.packs.get(number) {
-                None => return Err(BackupError::damaged(&path, "this index is missing")),
+                None => {
+                    let lost = read_index(&self.packs_folder(), *number).err();
+                    return Err(lost.unwrap_or_else(|| BackupError::damaged(&path, "this index is missing")));
+                }
                 Some(hash) if hex::encode(hash) != *index => {
                     return Err(BackupError::damaged(&path, "this index is not the one of the backup"));
                 }
@@ -225,37 +300,6 @@ impl BackupFolder {
             }
         }
         Ok(())
-    }
-}
-
-/// Finds blobs in packs. Keeps the last index and the last pack.
-pub(super) struct BlobReader<'f> {
-    backups: &'f BackupFolder,
-    open: Option<(u32, File, Vec<Blob>)>,
-}
-
-impl<'f> BlobReader<'f> {
-    pub(super) const fn new(backups: &'f BackupFolder) -> Self {
-        Self { backups, open: None }
-    }
-
-    /// Returns the place of a blob: its pack's number and its number in the pack. Blobs are read fastest in this order.
-    pub(super) fn place(&self, id: &BlobId) -> Option<(u32, u32)> {
-        self.backups.blobs.get(id).copied()
-    }
-
-    /// Returns the pack that holds a blob, and what the index says about it.
-    pub(super) fn find(&mut self, id: &BlobId) -> Result<Option<(&File, Blob)>, BackupError> {
-        let Some((number, place)) = self.place(id) else { return Ok(None) };
-        let folder = self.backups.packs_folder();
-        if self.open.as_ref().is_none_or(|(open, ..)| *open != number) {
-            let path = pack_path(&folder, number);
-            let file = File::open(&path).doing("opening", &path)?;
-            self.open = Some((number, file, read_index(&folder, number)?.0));
-        }
-        let (_, file, blobs) = self.open.as_ref().expect("it was opened");
-        let blob = usize::try_from(place).ok().and_then(|place| blobs.get(place));
-        Ok(blob.filter(|blob| blob.id == *id).map(|blob| (file, *blob)))
     }
 }
 

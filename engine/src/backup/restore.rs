@@ -1,17 +1,24 @@
 //! Restores a backup into a new data folder.
 //!
 //! Files and payloads get the places that they had, so the metadata need no change. Every blob is compared with its SHA-256
-//! while it is copied. The superblock is written last: until then the folder is no store.
+//! while it is copied.
+//!
+//! The folder of slices is made first and the superblock is written last. In between the folder is no store, and a start makes
+//! no new one of it. A mount point is never empty, so folders that no store has may be there: `lost+found`, or one with what was
+//! there before.
 
 use crate::backup::error::{BackupError, Context as _};
-use crate::backup::limits::{DAMAGED_NAMED_MAX, PAGE_BYTES, PIECE_BYTES};
+use crate::backup::limits::{DAMAGED_NAMED_MAX, PAGE_BYTES};
 use crate::backup::manifest::{BackupSummary, Contents, StoredFile, StoredPayload};
-use crate::backup::pack::{Blob, BlobId, sync_parent};
+use crate::backup::pack::{BlobId, sync_parent};
+use crate::backup::places::{BlobReader, places_of};
 use crate::backup::progress::Progress;
-use crate::backup::repository::{BackupFolder, BlobReader};
+use crate::backup::repository::BackupFolder;
 use crate::device::volume::volume_path;
+use crate::format::superblock::FOREIGN_ENVIRONMENTS;
+use crate::store::data_folder::{LOCK_FILE, lock};
+use crate::store::hold_copy::BACKUP_FOLDER;
 use cairn_model::usize_of;
-use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::{DirBuilder, File};
@@ -19,6 +26,7 @@ use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::path::{Component, Path};
 
 const SUPERBLOCK: &str = "superblock.json";
+const SLICES: &str = "slices";
 
 /// The result of a restoration.
 #[derive(Clone, Debug, Default)]
@@ -35,29 +43,31 @@ pub struct Restored {
     pub damaged_count: u64,
 }
 
-/// Restores a backup into `data_dir`, which must be empty or missing.
+/// Restores a backup into `data_dir`, which must be empty or missing, or have nothing but folders that no store has.
 ///
 /// # Errors
-/// If the folder has files, if a page of metadata is damaged, if the disk is full, and if `progress` says to end. The folder is
-/// no store then.
+/// If the folder has other entries, or a server is using it, if a page of metadata is damaged, if the disk is full, and if
+/// `progress` says to end. The folder is no store then.
 pub fn restore(
     backups: &BackupFolder,
     backup: &BackupSummary,
     data_dir: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<Restored, BackupError> {
-    if std::fs::read_dir(data_dir).is_ok_and(|mut entries| entries.next().is_some()) {
-        let what = "has files: choose an empty folder, or one that does not exist";
-        return Err(BackupError(format!("{} {what}", data_dir.display())));
-    }
+    refuse_other_entries(data_dir)?;
     let contents = backups.contents(backup)?;
-    backups.check_packs(&contents.header)?;
+    let places = places_of(backups, &contents.header)?;
     make_folder(data_dir)?;
+    let _lock = lock(data_dir).map_err(|error| BackupError(error.to_string()))?;
+    // Not recursive, so it fails if a server was faster.
+    let slices = data_dir.join(SLICES);
+    DirBuilder::new().mode(0o700).create(&slices).doing("creating", &slices)?;
+    sync_parent(&slices).doing("flushing", data_dir)?;
     let expected = PAGE_BYTES as u64 * contents.pages.len() as u64
         + contents.payloads.iter().map(StoredPayload::bytes).sum::<u64>();
     let mut restoration = Restoration {
         data_dir,
-        blobs: BlobReader::new(backups),
+        blobs: BlobReader::new(backups, &places),
         restored: Restored::default(),
         expected,
         progress,
@@ -81,7 +91,8 @@ impl Restoration<'_, '_> {
         if (self.progress)(self.restored.bytes, self.expected) {
             Ok(())
         } else {
-            Err(BackupError("the restoration was interrupted".to_owned()))
+            let what = "the restoration was interrupted: remove what it has written before the next one";
+            Err(BackupError(what.to_owned()))
         }
     }
 
@@ -114,7 +125,7 @@ impl Restoration<'_, '_> {
         let mut page = Vec::new();
         for (id, at) in placed {
             page.clear();
-            let is_whole = read_blob(&mut self.blobs, &id, &mut |piece| {
+            let is_whole = self.blobs.read(&id, &mut |piece| {
                 page.extend_from_slice(piece);
                 Ok(())
             })?;
@@ -148,7 +159,7 @@ impl Restoration<'_, '_> {
         let superblock = superblock.ok_or_else(|| BackupError("the backup has no superblock".to_owned()))?;
         let pages = pages.get(first..first + usize_of(superblock.pages)).unwrap_or_default();
         self.write_file(superblock, pages)?;
-        for folder in ["slices", "."] {
+        for folder in [SLICES, "."] {
             let path = self.data_dir.join(folder);
             File::open(&path).and_then(|folder| folder.sync_all()).doing("flushing", &path)?;
         }
@@ -171,7 +182,7 @@ impl Restoration<'_, '_> {
         // Volume, offset and length of what is still to be written.
         let mut runs = payload.extents.iter().map(|extent| (extent.volume, extent.offset(), extent.bytes()));
         let mut run = runs.next();
-        let is_whole = read_blob(&mut self.blobs, &payload.id, &mut |mut piece| {
+        let is_whole = self.blobs.read(&payload.id, &mut |mut piece| {
             while !piece.is_empty() {
                 let Some((volume, at, left)) = &mut run else { break };
                 let (now, rest) = piece.split_at(piece.len().min(usize_of(*left)));
@@ -198,27 +209,26 @@ impl Restoration<'_, '_> {
     }
 }
 
-/// Hands over a blob in pieces. Returns whether it is there and what was written, which is known only at the end.
-pub(super) fn read_blob(
-    blobs: &mut BlobReader<'_>,
-    id: &BlobId,
-    take: &mut dyn FnMut(&[u8]) -> Result<(), BackupError>,
-) -> Result<bool, BackupError> {
-    let Some((file, Blob { offset, length, hash, .. })) = blobs.find(id)? else { return Ok(false) };
-    let mut found = Sha256::new();
-    let mut piece = vec![0; usize_of(length).min(PIECE_BYTES)];
-    let mut at = 0;
-    while at < length {
-        let count = usize_of(length - at).min(piece.len());
-        match file.read_exact_at(&mut piece[..count], offset + at) {
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
-            read => read.doing("reading", Path::new("a pack"))?,
+/// Refuses a folder with files, or with folders that a store has. Those of a killed restoration, too: they have no superblock.
+fn refuse_other_entries(data_dir: &Path) -> Result<(), BackupError> {
+    let entries = match std::fs::read_dir(data_dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.doing("reading", data_dir)?,
+    };
+    let own = [SLICES, "control", BACKUP_FOLDER].into_iter().chain(FOREIGN_ENVIRONMENTS);
+    for entry in entries {
+        let entry = entry.doing("reading", data_dir)?;
+        let name = entry.file_name();
+        let is_other_folder = entry.file_type().doing("examining", &entry.path())?.is_dir()
+            && own.clone().all(|folder| folder != name);
+        // A start that was refused leaves this file. Whether a server uses it is seen later.
+        if !is_other_folder && name != LOCK_FILE {
+            let (folder, name) = (data_dir.display(), name.display());
+            let what = "choose an empty folder, or move everything into one folder in it";
+            return Err(BackupError(format!("{folder} has files, such as {name}: {what}")));
         }
-        found.update(&piece[..count]);
-        take(&piece[..count])?;
-        at += count as u64;
     }
-    Ok(<[u8; 32]>::from(found.finalize()) == hash)
+    Ok(())
 }
 
 fn make_folder(folder: &Path) -> Result<(), BackupError> {

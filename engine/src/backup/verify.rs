@@ -1,10 +1,10 @@
 //! Verifies every byte of a folder of backups.
 
 use crate::backup::error::BackupError;
-use crate::backup::pack::{BlobId, read_index};
+use crate::backup::pack::{BlobId, open_pack, read_index};
+use crate::backup::places::places_of;
 use crate::backup::progress::Progress;
-use crate::backup::repository::{BackupFolder, BlobReader};
-use crate::backup::restore::read_blob;
+use crate::backup::repository::BackupFolder;
 use std::collections::HashSet;
 
 /// The result of a verification.
@@ -18,20 +18,26 @@ pub struct Verified {
     pub bytes: u64,
     /// Blobs that are damaged.
     pub damaged: u64,
+    /// Whether the next backup knows which blobs are damaged, and writes them again.
+    pub is_noted: bool,
 }
 
-/// Reads everything in a folder of backups, and compares it with the manifests. The signatures of these are not checked.
+/// Reads everything in a folder of backups, and compares it with the manifests. The signatures of these are not checked. Notes
+/// in the folder which blobs are damaged, if that is possible.
 ///
 /// # Errors
 /// If the folder cannot be read, and if `progress` says to end.
-pub fn verify_backups(backups: &BackupFolder, progress: &mut Progress<'_>) -> Result<Verified, BackupError> {
+pub fn verify_backups(
+    backups: &mut BackupFolder,
+    progress: &mut Progress<'_>,
+) -> Result<Verified, BackupError> {
     let mut verified = Verified::default();
     let damaged = read_packs(backups, progress, &mut verified)?;
+    verified.is_noted = backups.note_damage(damaged).is_ok();
     for backup in backups.backups()? {
         let wrong = backups.contents(&backup).and_then(|contents| {
-            backups.check_packs(&contents.header)?;
-            let is_bad = |id: &BlobId| damaged.contains(id) || !backups.blobs.contains_key(id);
-            match contents.blobs().filter(is_bad).count() {
+            let places = places_of(backups, &contents.header)?;
+            match contents.blobs().filter(|id| !places.contains_key(id)).count() {
                 0 => Ok(()),
                 count => {
                     Err(BackupError(format!("{count} of its pages and payloads are missing or damaged")))
@@ -43,24 +49,24 @@ pub fn verify_backups(backups: &BackupFolder, progress: &mut Progress<'_>) -> Re
     Ok(verified)
 }
 
-/// Reads all packs. Returns the damaged blobs.
+/// Reads all packs. Returns the damaged blobs with their packs. Of a missing pack, all are.
 fn read_packs(
     backups: &BackupFolder,
     progress: &mut Progress<'_>,
     verified: &mut Verified,
-) -> Result<HashSet<BlobId>, BackupError> {
+) -> Result<HashSet<(u32, BlobId)>, BackupError> {
     let folder = backups.packs_folder();
     let mut expected = 0;
     for number in backups.packs.keys() {
         let (blobs, _) = read_index(&folder, *number)?;
         expected += blobs.iter().map(|blob| blob.length).sum::<u64>();
     }
-    let mut reader = BlobReader::new(backups);
     let mut damaged = HashSet::new();
     for number in backups.packs.keys() {
+        let pack = open_pack(&folder, *number)?;
         for blob in read_index(&folder, *number)?.0 {
-            if !read_blob(&mut reader, &blob.id, &mut |_| Ok(()))? {
-                damaged.insert(blob.id);
+            if !pack.as_ref().map_or(Ok(false), |pack| blob.read(pack, &mut |_| Ok(())))? {
+                damaged.insert((*number, blob.id));
                 verified.damaged += 1;
             }
             verified.blobs += 1;

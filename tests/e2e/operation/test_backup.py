@@ -193,6 +193,27 @@ def test_bad_requests_are_refused(make_store):
     assert status(store)["state"] == "none"
 
 
+def test_end_fails_if_the_backup_has_ended_before(make_store):
+    """It ended the hold of somebody else, or nothing at all, with exit code 0: the copy was taken for a backup."""
+    store = make_store().start()
+    cli = cli_of(store)
+    assert "no backup was begun" in cli_fails(store, "end")
+    begun = back_up(store, "begin", "--timeout", "1s")
+    first = own_id(store)
+    assert begun.returncode == 0 and f"then: cairn backup end {first}\n" in begun.stdout, begun
+    until(lambda: status(store)["state"] == "lost", "its time is over")
+    for arguments in ([], [first]):
+        assert "ended early: its time was over" in cli_fails(store, "end", *arguments)
+    second = cli.json("backup", "begin")["id"]
+    assert f"the backup {first} has ended before" in cli_fails(store, "end", first)
+    assert status(store)["held"], "the other hold goes on"
+    assert cli.json("backup", "end", second)["state"] == "released"
+    for arguments in ([], [second]):
+        assert "was released before" in cli_fails(store, "end", *arguments)
+    cli.json("backup", "begin")
+    assert cli.json("backup", "end")["state"] == "released"
+
+
 def folder_bytes(folder: Path) -> int:
     """The bytes of all files of a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -276,6 +297,22 @@ def test_damage_in_a_folder_of_backups_is_found(make_store, run_folder: Path, tm
             assert cli_fails(store, "verify", str(folder)), (path, place)
         path.write_bytes(whole)
     assert back_up(store, "verify", str(folder)).returncode == 0
+    # One that is damaged does not concern the others, and each has a line.
+    whole = cli_of(store).json("backup", "to", str(folder))["backup"]
+    for _ in range(2):
+        cli_of(store).json("backup", "to", str(folder))
+    damaged = [backup["backup"] for backup in folder_json(store, "list", str(folder))["backups"] if backup["backup"] != whole][:2]
+    for name in damaged:
+        (folder / "backups" / f"{name}.json").write_text("")
+    (folder / "backups" / "notes.json").write_text("{}")
+    listed = folder_json(store, "list", str(folder))["backups"]
+    assert [backup["backup"] for backup in listed if "unreadable" in backup] == damaged and len(listed) == 4
+    assert [line.split()[:2] for line in back_up(store, "list", str(folder)).stdout.splitlines()[1:]][0] == [damaged[0], "damaged"]
+    assert [line.split(":")[0].strip() for line in cli_fails(store, "verify", str(folder)).splitlines()[1:]] == damaged
+    assert "choose another backup" in cli_fails(store, "restore", str(folder), "--backup", damaged[0], "--data-dir", str(tmp_path / "new"))
+    assert folder_json(store, "restore", str(folder), "--data-dir", str(tmp_path / "new"))["damaged"] == 0
+    assert "no old backup was removed" in cli_fails(store, "to", str(folder), "--keep", "1")
+    assert {backup["backup"] for backup in folder_json(store, "list", str(folder))["backups"]} > set(damaged)
     other = make_store().start()
     assert "another store" in cli_fails(other, "to", str(folder))
     assert "other files" in cli_fails(other, "to", str(tmp_path))

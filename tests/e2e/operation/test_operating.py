@@ -169,7 +169,7 @@ def test_every_block_of_the_operating_page_works(operator, make_store, run_folde
     blocks = blocks_of(PAGE)
     assert len(blocks) >= 14
     for language, name, text in blocks:
-        if name in ("btrfs", "lvm", "mount-point"):
+        if name in ("btrfs", "lvm", "mount-point", "mount-point-owner"):
             continue
         text = machine.own(text)
         if "cairn backup to" in text:
@@ -244,12 +244,24 @@ def test_restore_onto_a_mount_point_works(operator, run_folder: Path):
         texts = [text for _, name, text in blocks_of(PAGE) if name != "btrfs"]
         (backup,) = [text for text in texts if "backups/cairn-stopped-$(date" in text]
         (restore,) = [text for text in texts if "cairn-before" in text]
+        (to_folder,) = [text for text in texts if "cairn backup to" in text]
+        (from_folder,) = [text for text in texts if "cairn backup restore" in text]
         (moving,) = [text for _, name, text in blocks_of(PAGE) if name == "mount-point"]
+        (owning,) = [text for _, name, text in blocks_of(PAGE) if name == "mount-point-owner"]
         machine.run(machine.own(backup))
         machine.s3.put("photos", "later", b"not in the backup")
         machine.environment["SERVICE_MANAGEMENT_TOKEN"] = machine.secrets.system_token
         (renaming,) = [line for line in restore.splitlines() if line.startswith("sudo mv ")]
         machine.run(machine.own(restore.replace(renaming + "\n", moving)))
+        assert {key: machine.s3.get("photos", key).body for key in machine.s3.list_all("photos")} == OBJECTS
+        machine.run(f"rm -r {machine.data}/before")
+        # The same from a folder of backups: "has files: choose an empty folder" was all that it said.
+        machine.run(machine.own(to_folder))
+        machine.s3.put("photos", "later", b"not in the backup")
+        (machine.data / "lost+found").mkdir()
+        (renaming,) = [line for line in from_folder.splitlines() if line.startswith("sudo mv ")]
+        (owner,) = [line for line in from_folder.splitlines() if "chown" in line]
+        machine.run(machine.own(from_folder.replace(renaming + "\n", moving).replace(owner + "\n", owning)))
         assert {key: machine.s3.get("photos", key).body for key in machine.s3.list_all("photos")} == OBJECTS
         machine.run(f"rm -r {machine.data}/before")
     finally:

@@ -75,7 +75,7 @@ pub(super) struct Restore {
     /// the folder of backups
     #[argh(positional, arg_name = "folder")]
     folder: String,
-    /// the new data folder: empty or missing
+    /// the new data folder: empty or missing, or a mount point with nothing but other folders
     #[argh(option, arg_name = "folder")]
     data_dir: String,
     /// the name of the backup (default: the newest one; cairn backup list shows all)
@@ -186,7 +186,10 @@ fn with_progress<T>(
 
 const LISTED: Columns<BackupSummary> = &[
     ("backup", |backup| backup.name.clone()),
-    ("shows", |backup| backup.held_at.clone()),
+    ("shows", |backup| match backup.damage {
+        Some(_) => "damaged".to_owned(),
+        None => plain(&backup.held_at),
+    }),
     ("size", |backup| bytes(&backup.proof["payload"]["bytes"])),
     ("new", |backup| bytes(&backup.proof["payload"]["new_bytes"])),
 ];
@@ -196,8 +199,11 @@ impl List {
         let backups = BackupFolder::open(Path::new(&self.folder)).map_err(failed)?;
         let backups = backups.backups().map_err(failed)?;
         output::print(&if self.json {
-            let manifests: Vec<&Value> = backups.iter().map(|backup| &backup.proof["payload"]).collect();
-            terminal::json(&json!({"backups": manifests}))
+            let manifests = backups.iter().map(|backup| match &backup.damage {
+                Some(damage) => json!({"backup": backup.name, "unreadable": damage}),
+                None => backup.proof["payload"].clone(),
+            });
+            terminal::json(&json!({"backups": manifests.collect::<Vec<_>>()}))
         } else {
             table(LISTED, &backups)
         })
@@ -211,19 +217,25 @@ const VERIFIED: Columns<Value> = &[
     ("damaged", |found| text(&found["damaged"])),
 ];
 
+/// Advice after damage that the next backup knows of.
+const COPIED_AGAIN: &str = "the next `cairn backup to` copies again what is damaged, if the store still has it; \
+     if the disk is failing, back up into a new folder on another one";
+/// Advice after damage that could not be written down.
+const NOT_NOTED: &str = "back up into a new folder: what is damaged could not be noted in this one";
+
 impl Verify {
     /// Prints what was found. Fails if a backup is not whole, or not signed.
     pub(super) fn run(&self) -> Outcome {
         let stop = stop_flag()?;
-        let backups = BackupFolder::open(Path::new(&self.folder)).map_err(failed)?;
-        let verified = with_progress(&stop, |advance| verify_backups(&backups, advance).map_err(failed))?;
-        let mut wrong = Vec::new();
+        let mut backups = BackupFolder::open(Path::new(&self.folder)).map_err(failed)?;
+        let verified = with_progress(&stop, |advance| verify_backups(&mut backups, advance).map_err(failed))?;
+        let mut wrong = vec!["not all backups are whole".to_owned()];
         let mut shown = Vec::new();
         for ((name, reason), backup) in verified.backups.iter().zip(backups.backups().map_err(failed)?) {
             let signature = check_proof(&backup.proof, self.public_key.as_deref()).err();
             let reason = reason.clone().or_else(|| signature.map(|reason| format!("signature: {reason}")));
             if let Some(reason) = &reason {
-                wrong.push(format!("{name}: {reason}"));
+                wrong.push(plain(&format!("{name}: {reason}")));
             }
             shown.push(json!({"backup": name, "whole": reason.is_none(), "reason": reason}));
         }
@@ -231,7 +243,13 @@ impl Verify {
             "backups": shown, "bytes": verified.bytes, "blobs": verified.blobs, "damaged": verified.damaged,
         });
         output::print(&if self.json { terminal::json(&found) } else { record(VERIFIED, &found) })?;
-        if wrong.is_empty() { Ok(()) } else { Err(plain(&wrong.join("\n")).into()) }
+        if wrong.len() == 1 {
+            return Ok(());
+        }
+        if verified.damaged > 0 {
+            wrong.push((if verified.is_noted { COPIED_AGAIN } else { NOT_NOTED }).to_owned());
+        }
+        Err(wrong.join("\n  ").into())
     }
 }
 

@@ -5,12 +5,14 @@ mod hold;
 mod run;
 
 use cairn_api::Backup as Status;
+use cairn_http1::encode_strict;
 
 use crate::client::{Request, read};
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, text, words};
 use crate::quantity::Duration;
+use crate::terminal::plain;
 use folder::{List, Restore, To, Verify};
 use hold::{Hold, PATH, ended_early};
 use run::Run;
@@ -30,8 +32,12 @@ command! {
 }
 
 command! {
-    /// End the backup in progress. Fails if it has ended by itself before: the copy is then no valid backup.
-    struct End("end") {}
+    /// End the backup in progress. Fails if it has ended before: the copy is then no valid backup.
+    struct End("end") {
+        /// the id that `cairn backup begin` printed (default: whichever backup is in progress)
+        #[argh(positional, arg_name = "id")]
+        id: Option<String>,
+    }
 }
 
 command! {
@@ -40,11 +46,12 @@ command! {
 }
 
 const SHOWN: Columns<Status> = &[
+    ("id", |status| text(&status.id)),
     ("state", |status| words(&status.state)),
     ("began", |status| text(&status.begun_at)),
     ("by", |status| text(&status.by)),
     ("held since", |status| text(&status.held_at)),
-    ("ends by itself", |status| text(&status.expires_at)),
+    ("ends at the latest", |status| text(&status.expires_at)),
     ("ended", |status| text(&status.ended_at)),
     ("reason", |status| text(&status.reason)),
     ("metadata copied", |status| bytes(&status.copied_bytes)),
@@ -71,17 +78,36 @@ impl Begin {
         let client = self.client()?;
         let hold = Hold::begin_lasting(&client, self.timeout)?;
         let body = client.call(&Request::get(PATH))?;
+        let end = format!("\ncopy both folders, then: cairn backup end {}\n", plain(&hold.held.hold_id));
         hold.keep();
-        client.print_as(&body, |status: &Status| {
-            record(SHOWN, status) + "\ncopy both folders, then: cairn backup end\n"
-        })
+        client.print_as(&body, |status: &Status| record(SHOWN, status) + &end)
     }
 }
+
+/// Says what a hold that has ended means for a copy.
+const NOT_KEPT: &str = "what was copied since then is no backup";
 
 impl End {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let body = client.call(&Request::delete(PATH))?;
+        let last = client.call(&Request::get(PATH))?;
+        let status: Status = read(&last)?;
+        let Some(id) = status.id.as_deref() else {
+            let what = "no backup was begun since the service was started";
+            return Err(format!("{what}: what was copied before is no backup").into());
+        };
+        if let Some(own) = self.id.as_deref().filter(|own| *own != id) {
+            let what = format!("the backup {} has ended before: {NOT_KEPT}", plain(own));
+            let last = format!("the last one is {}: `cairn backup status` shows it", plain(id));
+            return Err(format!("{what}\n  {last}").into());
+        }
+        if status.ended_at.is_some() {
+            client.print(&last, || record(SHOWN, &status))?;
+            let released = || format!("the backup was released before: {NOT_KEPT}").into();
+            return Err(ended_early(&status).unwrap_or_else(released));
+        }
+        // By its id: meanwhile it may have ended, and another one begun.
+        let body = client.call(&Request::delete(format!("{PATH}?id={}", encode_strict(id))))?;
         let status: Status = read(&body)?;
         client.print(&body, || record(SHOWN, &status))?;
         ended_early(&status).map_or(Ok(()), Err)
