@@ -137,7 +137,7 @@ def test_a_download_that_ends_early_leaves_nothing(make_store: Callable[..., Cai
     target = str(tmp_path / "file")
     commands = [("object", "get", "bucket/d/k", target), ("object", "archive", "bucket/d/", target), ("object", "get", "bucket/d/k", "-")]
     # A gate for each: what the one before still passes on would count.
-    for end in (signal.SIGKILL, signal.SIGINT):
+    for end in (signal.SIGKILL, signal.SIGTERM):
         for command in commands[:2]:
             with Gate(store.api_port) as gate:
                 process = begun(gate, store, *command)
