@@ -30,7 +30,7 @@ use transport_error::{is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting, agent_with};
-pub(crate) use received::{Incomplete, cut_short, receive, receive_to_stdout};
+pub(crate) use received::{receive, receive_to_stdout};
 pub(crate) use request::{Query, Request, Response, changed, query, with_query};
 pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 

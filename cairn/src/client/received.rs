@@ -16,6 +16,22 @@ pub(crate) enum Incomplete {
     Output(IoError),
 }
 
+impl Incomplete {
+    /// Returns the failure of the command: of `cut` for content that ended early, of `not_written` for the output.
+    pub(crate) fn failure(
+        self,
+        cut: fn(String) -> Failure,
+        not_written: impl FnOnce(IoError) -> Failure,
+    ) -> Failure {
+        match self {
+            Self::Content(error) => {
+                cut(format!("the server sent only a part: {error}\n  its log says why, if it is running"))
+            }
+            Self::Output(error) => not_written(error),
+        }
+    }
+}
+
 /// Copies content while it arrives. Returns its size in bytes.
 pub(crate) fn receive(mut content: impl Read, out: &mut impl Write) -> Result<u64, Incomplete> {
     let mut buffer = vec![0; BUFFER_BYTES];
@@ -38,13 +54,8 @@ pub(crate) fn receive_to_stdout(content: impl Read) -> Outcome {
     let received = receive(content, &mut out).and_then(|_| out.flush().map_err(Incomplete::Output));
     match received {
         Err(Incomplete::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(Incomplete::Output(error)) => Err(format!("the download failed: {error}").into()),
-        Err(Incomplete::Content(error)) => Err(Failure::NoResponse(cut_short(&error))),
-        Ok(()) => Ok(()),
+        received => received.map_err(|error| {
+            error.failure(Failure::NoResponse, |error| format!("the download failed: {error}").into())
+        }),
     }
-}
-
-/// Returns the message for content that ended early.
-pub(crate) fn cut_short(error: &IoError) -> String {
-    format!("the server sent only a part: {error}\n  its log says why, if it is running")
 }

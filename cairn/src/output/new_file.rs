@@ -27,8 +27,8 @@ pub(crate) struct NewFile {
 enum Name {
     /// Its own: it is a terminal, a pipe or another device.
     Final,
-    /// None. The file vanishes with the process, however that ends.
-    None,
+    /// None yet. The file vanishes with the process, however that ends.
+    Unnamed,
     /// A temporary one, where the file system has no files without a name. A killed process leaves it.
     Temporary(TempPath),
 }
@@ -43,7 +43,7 @@ impl NewFile {
         }
         let folder = folder_of(&found);
         if let Some(file) = unnamed_in(folder) {
-            return Ok(Self { path: found, name: Name::None, file });
+            return Ok(Self { path: found, name: Name::Unnamed, file });
         }
         let named = temporary().permissions(Permissions::from_mode(MODE)).tempfile_in(folder)?;
         let (file, name) = named.into_parts();
@@ -61,7 +61,7 @@ impl NewFile {
             Name::Final => return Ok(()),
             Name::Temporary(name) => name,
             // A link cannot replace a file. A rename can.
-            Name::None => {
+            Name::Unnamed => {
                 let link = |name: &Path| name_unnamed(&self.file, name);
                 temporary().make_in(folder_of(&self.path), link)?.into_temp_path()
             }

@@ -40,7 +40,7 @@ impl BackupFolder {
     /// Opens a folder of backups.
     ///
     /// # Errors
-    /// If it is none, is in use, or cannot be read.
+    /// If `folder` is not a folder of backups, is in use, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(REPOSITORY_FILE);
         let text = match std::fs::read(&path) {
@@ -226,7 +226,7 @@ impl BackupFolder {
     /// Returns a backup by its name, or the newest one.
     ///
     /// # Errors
-    /// If there is none, and if its manifest cannot be read.
+    /// If there is no such backup, or its manifest cannot be read.
     pub fn backup(&self, name: Option<&str>) -> Result<BackupSummary, BackupError> {
         let mut backups = self.backups()?;
         let found = match name {

@@ -25,6 +25,15 @@ impl Call<'_, '_> {
     pub(super) fn sessions(&self) -> Result<&Sessions, AdminError> {
         self.context.sessions.as_ref().ok_or(AdminError::NotFound)
     }
+
+    /// Records that a session of this caller begins or ends.
+    ///
+    /// # Errors
+    /// As [`AuditContext::record_session`].
+    pub(super) async fn record_session(&self, caller: &Caller) -> Result<(), AdminError> {
+        let Some(log) = self.context.audit() else { return Ok(()) };
+        AuditContext { caller: Some(caller), ..*self.audit }.record_session(log).await
+    }
 }
 
 /// A token, or the root credential.
@@ -85,10 +94,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         delay_failure(&call.context.throttle, call.audit.client, failed).await?;
         return Err(AdminError::NoSession("the token or the root credential is wrong"));
     };
-    if let Some(log) = call.context.audit() {
-        let audit = AuditContext { caller: Some(&caller), ..*call.audit };
-        audit.record_session(log).await?;
-    }
+    call.record_session(&caller).await?;
     let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
     let source = SessionSource::of(call.audit.client, call.head);
     let (cookie, expires_at) =
@@ -112,10 +118,9 @@ pub(crate) async fn end(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let sessions = call.sessions()?;
     let found = sessions.find(call.head, call.context.directory());
     let reply = set_cookies(Reply::no_content(), sessions.end(call.head));
-    if let (Some(found), Some(log)) = (found, call.context.audit()) {
-        let audit = AuditContext { caller: Some(&found.caller), ..*call.audit };
+    if let Some(found) = found {
         // The session has ended already, and the browser must learn it.
-        let _ = audit.record_session(log).await;
+        let _ = call.record_session(&found.caller).await;
     }
     Ok(reply)
 }

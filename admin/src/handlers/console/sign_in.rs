@@ -12,7 +12,7 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use super::session::set_cookies;
-use crate::access::{AuditContext, Caller, PersonSignIns, SessionSource};
+use crate::access::{Caller, PersonSignIns, SessionSource};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -123,10 +123,7 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
         }
     };
     let caller = Caller::of_person(&person);
-    if let Some(log) = call.context.audit() {
-        let audit = AuditContext { caller: Some(&caller), ..*call.audit };
-        audit.record_session(log).await?;
-    }
+    call.record_session(&caller).await?;
     let source = SessionSource::of(call.audit.client, call.head).at_provider(person.session);
     let (cookie, _) = call.sessions()?.begin(caller, call.head, source, None, SystemClock.now())?;
     Ok(set_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove_ended(call.head)))

@@ -7,7 +7,7 @@ use cairn_http1::{encode_strict, file_name};
 use serde_json::json;
 
 use super::place::{Place, Selection};
-use crate::client::{Incomplete, Request, cut_short, query, receive, receive_to_stdout, with_query};
+use crate::client::{Request, query, receive, receive_to_stdout, with_query};
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
@@ -56,10 +56,7 @@ impl Archive {
                 let mut file = NewFile::create(&path).map_err(failed)?;
                 let content = client.download_stream(&request)?;
                 let received = receive(Progress::bytes(0).counted(content), &mut file);
-                let size = received.map_err(|error| match error {
-                    Incomplete::Output(error) => failed(error),
-                    Incomplete::Content(error) => Failure::NoResponse(cut_short(&error)),
-                })?;
+                let size = received.map_err(|error| error.failure(Failure::NoResponse, failed))?;
                 file.finish().map_err(failed)?;
                 let body = json!({"bytes": size, "file": path.to_string_lossy()});
                 client.print(&body, || lines(&format!("{} has {}\n", path.display(), counted(size, "byte"))))

@@ -7,7 +7,7 @@ use cairn_api::ObjectEntry;
 use serde_json::json;
 
 use super::place::{Place, Selection, below, count, for_each_page, route_at};
-use crate::client::{Client, Incomplete, Request, cut_short, receive, receive_to_stdout};
+use crate::client::{Client, Request, receive, receive_to_stdout};
 use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
@@ -119,10 +119,7 @@ impl Get {
         let mut file = NewFile::create(path).map_err(failed)?;
         progress.expect(download.size);
         let received = receive(progress.counted(download.content), &mut file);
-        let size = received.map_err(|error| match error {
-            Incomplete::Output(error) => failed(error),
-            Incomplete::Content(error) => cut_failure(cut_short(&error)),
-        })?;
+        let size = received.map_err(|error| error.failure(cut_failure, failed))?;
         file.finish().map_err(failed)?;
         Ok(size)
     }
