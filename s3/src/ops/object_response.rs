@@ -47,6 +47,7 @@ pub(crate) fn object_response(
         refuse_unknown_overrides(call)?;
     }
     let etag = info.etag.quoted();
+    let shows_state = shows_state(call, info);
     let validators = Validators { etag: &etag, last_modified_seconds: info.last_modified.seconds() };
     let part_number = call.query.get("partNumber").map(parse_part_number).transpose()?;
     let range = call.head.header("range");
@@ -62,7 +63,7 @@ pub(crate) fn object_response(
         ReadPlan::NotModified => {
             let mut head = ResponseHead::new(StatusCode::NOT_MODIFIED);
             write_validators(&mut head, &etag, info);
-            write_version(call, &mut head, bucket, info);
+            write_version(&mut head, bucket, info, shows_state);
             attributes::write_cache_headers(&mut head, &info.attributes);
             return Ok(ObjectResponse::NotModified { head });
         }
@@ -73,7 +74,7 @@ pub(crate) fn object_response(
         head.header("content-range", part.content_range());
     }
     write_validators(&mut head, &etag, info);
-    write_version(call, &mut head, bucket, info);
+    write_version(&mut head, bucket, info, shows_state);
     // Only the current object expires; named versions are removed when they are not current any more.
     let is_current = call.query.get(version::VERSION_ID).is_none() && call.system_object().is_none();
     if bucket.settings().lifecycle.is_some() && is_current {
@@ -84,7 +85,9 @@ pub(crate) fn object_response(
     head.header("accept-ranges", "bytes");
     encryption::write(&mut head, call.compatibility, info.encrypted);
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
-    write_tag_count(call, &mut head, info);
+    if shows_state && !info.attributes.tags.is_empty() {
+        tagging::write_count(&mut head, &info.attributes.tags);
+    }
     // Only multipart objects have a number of parts, as on AWS.
     if part_number.is_some() && info.etag.parts > 0 {
         head.header("x-amz-mp-parts-count", info.etag.parts.to_string());
@@ -164,19 +167,17 @@ fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {
     head.header("last-modified", http_date(info.last_modified.seconds()));
 }
 
-/// Writes the version id and the lock. A rule of public access shows the content and not how it is kept, as on AWS, where
-/// the headers of the lock need permissions of their own.
-fn write_version(call: &Call<'_>, head: &mut ResponseHead, bucket: &Bucket, info: &ObjectInfo) {
-    version::write_id(head, bucket, info.version_name());
-    if info.lock != ObjectLock::default() && call.is_allowed_by_policy() {
-        version::write_lock(head, &info.lock);
-    }
+/// Returns whether the response has the lock and the number of tags. A rule of public access shows the content and not how
+/// it is kept, as on AWS, where these headers need permissions of their own.
+fn shows_state(call: &Call<'_>, info: &ObjectInfo) -> bool {
+    let has_state = info.lock != ObjectLock::default() || !info.attributes.tags.is_empty();
+    has_state && call.is_allowed_by_policy()
 }
 
-/// Writes the number of tags, which a rule of public access does not show either.
-fn write_tag_count(call: &Call<'_>, head: &mut ResponseHead, info: &ObjectInfo) {
-    if !info.attributes.tags.is_empty() && call.is_allowed_by_policy() {
-        tagging::write_count(head, &info.attributes.tags);
+fn write_version(head: &mut ResponseHead, bucket: &Bucket, info: &ObjectInfo, shows_state: bool) {
+    version::write_id(head, bucket, info.version_name());
+    if shows_state && info.lock != ObjectLock::default() {
+        version::write_lock(head, &info.lock);
     }
 }
 
