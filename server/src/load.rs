@@ -183,7 +183,9 @@ fn load_dev(layers: Layers, providers: &DevProviders) -> Result<Settings, LoadEr
                 layers = layers.file(&path);
                 dev_secrets = Some(path);
             }
-            DevSecrets::Text(text) => layers = layers.text(Path::new(secrets::DEV_SECRETS_FILE), &text),
+            DevSecrets::Text(text) => {
+                layers = layers.generated(Path::new(secrets::DEV_SECRETS_FILE), &text);
+            }
         }
     }
     let mut dev_authority = None;

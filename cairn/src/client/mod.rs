@@ -26,13 +26,15 @@ use crate::output;
 use crate::output::table::{Column, record, table};
 use crate::terminal;
 use agent::CONNECTIONS_MAX;
-use transport_error::{is_about_trust, is_without_tls};
+use transport_error::is_without_tls;
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting, agent_with};
 pub(crate) use received::{receive, receive_to_stdout};
 pub(crate) use request::{Query, Request, Response, changed, query, with_query};
-pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
+pub(crate) use transport_error::{
+    TrustFailure, error_text, has_no_address, trust_failure, trust_failure_text, was_not_sent,
+};
 
 /// Advice on how to get a token.
 const TOKEN_HELP: &str = "use the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN, a token from `cairn token create`, or the token that \
@@ -241,26 +243,8 @@ impl Client {
             }
             other => error_text(other),
         };
-        let mut text = if is_about_trust(error) {
-            let remedy = match trust_failure(error) {
-                Some(TrustFailure::UnknownIssuer) => format!(
-                    "\n  if it was signed by your own certificate authority, set {CA_VARIABLE} to its PEM file"
-                ),
-                Some(TrustFailure::IsAuthority) => {
-                    "\n  the certificate is that of a certificate authority; make one for the server, with \
-                     basicConstraints=CA:FALSE"
-                        .to_owned()
-                }
-                _ => String::new(),
-            };
-            format!("the certificate of {} was not accepted: {error_text}{remedy}", self.base)
-        } else if is_without_tls(error) {
-            let plain = self.base.replacen("https", "http", 1);
-            format!(
-                "{} does not use TLS: a server without a certificate has the address {plain} \
-                 (--endpoint or {ENDPOINT_VARIABLE})",
-                self.base
-            )
+        let mut text = if let Some(text) = trust_failure_text(error, &self.base, CA_VARIABLE) {
+            if is_without_tls(error) { format!("{text} (--endpoint or {ENDPOINT_VARIABLE})") } else { text }
         } else if was_not_sent(error) {
             format!(
                 "{} cannot be reached: {error_text}\n  \

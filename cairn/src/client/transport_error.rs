@@ -32,6 +32,22 @@ pub(crate) enum TrustFailure {
     Other,
 }
 
+impl TrustFailure {
+    /// Returns what to do, where that does not depend on the command: a clause without capital and stop.
+    pub(crate) fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::WithoutTls | Self::UnknownIssuer => None,
+            Self::Expired => Some("renew the certificate, and check the clock of this computer"),
+            Self::NotYetValid => Some("check the clock of this computer"),
+            Self::WrongName => Some(
+                "use the name in the certificate as the address, or have a certificate made with this name",
+            ),
+            Self::IsAuthority => Some("make a certificate for the server, with basicConstraints=CA:FALSE"),
+            Self::Other => Some("have a certificate made that clients accept"),
+        }
+    }
+}
+
 /// Returns what is wrong with the server's TLS, if that is the error.
 pub(crate) fn trust_failure(error: &Error) -> Option<TrustFailure> {
     use rustls::CertificateError as Certificate;
@@ -49,6 +65,26 @@ pub(crate) fn trust_failure(error: &Error) -> Option<TrustFailure> {
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => TrustFailure::IsAuthority,
         _ => TrustFailure::Other,
     })
+}
+
+/// Returns what is wrong with the TLS of the server with this address, and what to do, if that is the error. `authorities` is
+/// the variable that names the file of trusted authorities.
+pub(crate) fn trust_failure_text(error: &Error, url: &str, authorities: &str) -> Option<String> {
+    let failure = trust_failure(error)?;
+    let mut text = format!("the certificate of {url} was not accepted: {}", error_text(error));
+    match failure {
+        TrustFailure::WithoutTls => {
+            let plain_url = url.replacen("https", "http", 1);
+            text =
+                format!("{url} does not use TLS: a server without a certificate has the address {plain_url}");
+        }
+        TrustFailure::UnknownIssuer => {
+            let own = "if it was signed by your own certificate authority";
+            text += &format!("\n  {own}, set {authorities} to its PEM file");
+        }
+        other => text.extend(other.remedy().map(|remedy| format!("\n  {remedy}"))),
+    }
+    Some(text)
 }
 
 /// Returns the error as text for people.

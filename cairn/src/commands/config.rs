@@ -74,6 +74,7 @@ fn row(key: &EffectiveKey) -> Value {
         Origin::Environment(variable) => ("environment", Some(variable.clone())),
         Origin::File(path) => ("file", Some(path.to_string_lossy().into_owned())),
         Origin::Default => ("default", None),
+        Origin::Generated => ("generated", None),
         Origin::NotSet => ("not set", None),
     };
     json!({"key": key.name, "variable": key.variable, "value": key.value, "origin": origin, "source": source})

@@ -339,42 +339,45 @@ impl Connection {
     /// Says in words what is wrong with the server's TLS.
     fn not_trusted(&self, failure: TrustFailure, error: &Error, authority: &str) -> NoAnswer {
         let url = self.endpoint.url();
-        let said = |why: String, fix: &str| NoAnswer { why, fix: Some(fix.to_owned()) };
-        match failure {
+        let why = match failure {
+            TrustFailure::WithoutTls => format!("{url} does not speak TLS"),
+            TrustFailure::UnknownIssuer => {
+                "no certificate authority that is trusted here signed the server's certificate".to_owned()
+            }
+            TrustFailure::Expired => {
+                "the server's certificate has expired, or this computer's clock is wrong".to_owned()
+            }
+            TrustFailure::NotYetValid => {
+                "the server's certificate is not valid yet, or this computer's clock is wrong".to_owned()
+            }
+            TrustFailure::WrongName => format!("the server's certificate is not for {authority}"),
+            TrustFailure::IsAuthority => {
+                "the server's certificate is that of a certificate authority".to_owned()
+            }
+            TrustFailure::Other => {
+                format!("the server's certificate was not accepted: {}", error_text(error))
+            }
+        };
+        let fix = match failure {
             TrustFailure::WithoutTls => {
                 let plain_url = url.replacen("https", "http", 1);
-                said(
-                    format!("{url} does not speak TLS"),
-                    &format!("Use {plain_url}, or give the server a certificate (server.tls)."),
-                )
+                Some(format!("Use {plain_url}, or give the server a certificate (server.tls)."))
             }
-            TrustFailure::UnknownIssuer => said(
-                "no certificate authority that is trusted here signed the server's certificate".to_owned(),
+            TrustFailure::UnknownIssuer => Some(
                 "Name the PEM file of the authority with --ca-certificate, and give it to clients too (ca_bundle, \
-                     AWS_CA_BUNDLE). `serve --dev` prints its file.",
+                 AWS_CA_BUNDLE). `serve --dev` prints its file."
+                    .to_owned(),
             ),
-            TrustFailure::Expired => said(
-                "the server's certificate has expired, or this computer's clock is wrong".to_owned(),
-                "Renew the certificate, and check the clock of this computer.",
-            ),
-            TrustFailure::NotYetValid => said(
-                "the server's certificate is not valid yet, or this computer's clock is wrong".to_owned(),
-                "Check the clock of this computer.",
-            ),
-            TrustFailure::WrongName => said(
-                format!("the server's certificate is not for {authority}"),
-                "Use the name in the certificate as the address, or have a certificate made with this name.",
-            ),
-            TrustFailure::IsAuthority => said(
-                "the server's certificate is that of a certificate authority".to_owned(),
-                "Make a certificate for the server, with basicConstraints=CA:FALSE.",
-            ),
-            TrustFailure::Other => said(
-                format!("the server's certificate was not accepted: {}", error_text(error)),
-                "Have a certificate made that clients accept.",
-            ),
-        }
+            other => other.remedy().map(sentence),
+        };
+        NoAnswer { why, fix }
     }
+}
+
+/// Returns a clause as a sentence.
+fn sentence(clause: &str) -> String {
+    let (first, rest) = clause.split_at(clause.len().min(1));
+    format!("{}{rest}.", first.to_uppercase())
 }
 
 fn host_of(authority: &str) -> &str {

@@ -5,6 +5,7 @@ use std::io::{Error, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use tempfile::TempPath;
@@ -15,6 +16,21 @@ const TEMPORARY_PREFIX: &str = ".cairn-";
 const MODE: u32 = 0o666;
 /// The folder with a link to each open file of this process.
 const OPEN_FILES: &str = "/proc/self/fd";
+
+/// The path of a file that an option names, for what a command writes. `-` is refused: standard output has the result.
+#[derive(Debug)]
+pub(crate) struct OutputPath(pub(crate) PathBuf);
+
+impl FromStr for OutputPath {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "-" => Err("must be a file: standard output has the result of the command".to_owned()),
+            path => Ok(Self(PathBuf::from(path))),
+        }
+    }
+}
 
 /// A file until it is complete. An existing file of that name stays until then.
 pub(crate) struct NewFile {

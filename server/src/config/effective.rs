@@ -14,8 +14,17 @@ pub(super) const DEFAULT: &str = "default";
 pub(super) struct Given {
     pub(super) value: Value,
     pub(super) source: String,
-    /// The configuration file that contains it.
-    pub(super) file: Option<PathBuf>,
+    /// The document that contains it.
+    pub(super) document: Option<Document>,
+}
+
+/// A TOML document with values.
+#[derive(Clone, Debug)]
+pub(super) enum Document {
+    /// A configuration file.
+    File(PathBuf),
+    /// The file that `serve --dev` would create, with values made up for this process.
+    Generated,
 }
 
 /// The origin of a key's value.
@@ -29,6 +38,8 @@ pub enum Origin {
     File(PathBuf),
     /// The default.
     Default,
+    /// The first `serve --dev` in the data folder makes it up.
+    Generated,
     /// It has no value.
     NotSet,
 }
@@ -40,7 +51,7 @@ pub struct EffectiveKey {
     pub name: &'static str,
     /// The variable that sets it.
     pub variable: String,
-    /// Its value, with secrets redacted.
+    /// Its value, with secrets redacted. `None` if it has none, or none yet.
     pub value: Option<String>,
     /// The origin of the value.
     pub origin: Origin,
@@ -51,7 +62,7 @@ pub(super) fn effective<'g>(given: impl Fn(&Key) -> Option<&'g Given>) -> Vec<Ef
     let row = |key: &&'static Key| {
         let found = given(key);
         let origin = found.map_or(Origin::NotSet, Given::origin);
-        let value = found.map(|given| given.value.to_string());
+        let value = found.filter(|_| origin != Origin::Generated).map(|given| given.value.to_string());
         EffectiveKey { name: key.name, variable: key.variable(), value, origin }
     };
     ALL_KEYS.iter().map(row).collect()
@@ -59,8 +70,9 @@ pub(super) fn effective<'g>(given: impl Fn(&Key) -> Option<&'g Given>) -> Vec<Ef
 
 impl Given {
     fn origin(&self) -> Origin {
-        match (&self.file, self.source.as_str()) {
-            (Some(path), _) => Origin::File(path.clone()),
+        match (&self.document, self.source.as_str()) {
+            (Some(Document::File(path)), _) => Origin::File(path.clone()),
+            (Some(Document::Generated), _) => Origin::Generated,
             (None, DEFAULT) => Origin::Default,
             (None, option) if option.starts_with("--") => Origin::CommandLine(option.to_owned()),
             (None, variable) => Origin::Environment(variable.to_owned()),

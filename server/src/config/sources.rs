@@ -10,7 +10,7 @@ use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::closest::{EDITS_MAX, closest};
-use super::effective::{DEFAULT, EffectiveKey, Given, effective};
+use super::effective::{DEFAULT, Document, EffectiveKey, Given, effective};
 use super::key::{Key, Kind};
 use super::keys::ALL_KEYS;
 use super::problem::{ConfigError, Problem};
@@ -129,8 +129,8 @@ pub struct Layers {
     problems: Vec<Problem>,
     warnings: Vec<String>,
     stray: Vec<(String, String)>,
-    /// The configuration file that is being read.
-    reading: Option<PathBuf>,
+    /// The document that is being read.
+    reading: Option<Document>,
 }
 
 impl Layers {
@@ -206,25 +206,25 @@ impl Layers {
                 if holds_secrets(&table) {
                     self.warnings.extend(secret_file::exposure(path, mode));
                 }
-                self.table_of(path, table);
+                self.table_of(Document::File(path.to_path_buf()), table);
             }
             Err(problem) => self.problems.push(problem),
         }
         self
     }
 
-    /// Adds the text of a TOML file; messages name `path`.
+    /// Adds the TOML text of generated values; messages name `path`.
     #[must_use]
-    pub(crate) fn text(mut self, path: &Path, text: &str) -> Self {
+    pub(crate) fn generated(mut self, path: &Path, text: &str) -> Self {
         match parse_file(path, text) {
-            Ok(table) => self.table_of(path, table),
+            Ok(table) => self.table_of(Document::Generated, table),
             Err(problem) => self.problems.push(problem),
         }
         self
     }
 
-    fn table_of(&mut self, path: &Path, table: toml::Table) {
-        self.reading = Some(path.to_path_buf());
+    fn table_of(&mut self, document: Document, table: toml::Table) {
+        self.reading = Some(document);
         self.table(table);
         self.reading = None;
     }
@@ -272,7 +272,8 @@ impl Layers {
     fn take(&mut self, key: &'static Key, source: String, parsed: Result<Value, String>) {
         match parsed {
             Ok(value) => {
-                self.given.entry(key.name).or_insert(Given { value, source, file: self.reading.clone() });
+                let document = self.reading.clone();
+                self.given.entry(key.name).or_insert(Given { value, source, document });
             }
             Err(expected) => self.problems.push(Problem::Invalid { name: source, expected }),
         }

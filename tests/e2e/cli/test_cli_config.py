@@ -47,5 +47,5 @@ def test_an_invalid_configuration_is_shown_with_its_problem(tmp_path: Path):
     assert "SERVICE_ROOT_SECRET_KEY" in document["problem"]
     done = show({}, "--dev", "--data-dir", str(tmp_path / "dev"), "--json")
     assert done.returncode == 0 and not (tmp_path / "dev").exists()
-    secrets = [key for key in json.loads(done.stdout)["keys"] if key["key"] == "auth.root_secret_key"]
-    assert (secrets[0]["value"], secrets[0]["origin"]) == ("<redacted>", "file")
+    keys = {key["key"]: (key["value"], key["origin"], key["source"]) for key in json.loads(done.stdout)["keys"]}
+    assert keys["auth.root_access_key"] == keys["auth.root_secret_key"] == (None, "generated", None)

@@ -200,6 +200,9 @@ def test_wrong_exports_are_refused(exporter: Exporter, here: BaseClient, bucket:
     here.put_object(Bucket=bucket, Key="a", Body=b"a")
     out = tmp_path / "out"
     assert "BUCKET_NOT_FOUND" in exporter.run("no-such-bucket", str(out)).stderr
+    done = exporter.run(bucket, str(out), "--manifest", "-")
+    assert done.returncode == 2 and "must be a file" in done.stderr
+    assert not out.exists()
     for arguments, text in [(["s3://"], "expected s3://<bucket>"), (["s3://b"], "TARGET_ENDPOINT"), ([str(out), "--to-endpoint", "http://127.0.0.1:1"], "--to-endpoint needs")]:
         done = exporter.run(bucket, *arguments)
         assert done.returncode == 2 and text in done.stderr, done
@@ -219,7 +222,7 @@ def test_two_exports_do_not_write_into_one_folder(exporter: Exporter, gate: Gate
     gate.hold_after(1 << 20)
     process = begin(exporter, bucket, out)
     until(lambda: (out / "temporary/lock").exists() and gate.is_holding(), "the folder is not taken")
-    exporter.endpoint = exporter.source.management
+    exporter.relay = None
     assert "another export writes into" in exporter.run(bucket, str(out)).stderr
     gate.open()
     process.communicate(timeout=60)

@@ -164,6 +164,8 @@ def test_a_paused_importer_sends_nothing_until_it_is_resumed(own_importer: Impor
     cli = cli_of(own_importer.target)
     paused = cli.json("import", "pause", "many")
     assert paused["paused_at"] and paused["import_id"] == run_of(own_importer)["import_id"]
+    again = cli.text("import", "pause", "many")
+    assert again.startswith(f"The import into many from {gate.endpoint} is paused. Its latest request came 2"), again
     # It looks each second, and finishes what it has begun: then the figures stand still.
     until(lambda: "paused, " in screen.text, lambda: screen.text)
     gate.open()

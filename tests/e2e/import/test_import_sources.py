@@ -1,4 +1,4 @@
-"""Imports from another Cairn, in both modes: a source that lists neither tags nor locks."""
+"""Imports from another Cairn: in both modes, of which the strict one lists neither tags nor locks, and with TLS."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.backups import cli_of
 from harness.boto import make_client
+from harness.certificates import Authority
+from harness.exporter import Exporter
 from harness.importer import Importer, assert_equal
 from harness.server import Cairn
 
@@ -37,3 +40,20 @@ def test_another_cairn_is_a_source(make_store: Callable[..., Cairn], tmp_path: P
         source.put_object_tagging(Bucket="moved", Key="ä b", VersionId=version["VersionId"], Tagging={"TagSet": [{"Key": "a", "Value": "c"}]})
         assert importer.objects()["changed"] == 1
         assert importer.json("verify", "--read", "all")["differences"] == 0
+
+
+def test_a_certificate_that_is_not_trusted_is_refused_with_the_way_out(make_store: Callable[..., Cairn], authority: Authority, tmp_path: Path):
+    """Of a source, and of the target of an export, by the variables that belong to each."""
+    source = make_store(**authority.issue("source").environment(), SERVICE_TLS_API_ENABLED="false").start()
+    expired = make_store(**authority.issue("expired", days=-1).environment(), SERVICE_TLS_API_ENABLED="false").start()
+    cli_of(source).text("bucket", "create", "moved")
+    importer = Importer(source, source, tmp_path / "journal")
+    done = importer.run("plan")
+    assert done.returncode == 3 and "set SOURCE_CA_CERTIFICATE to its PEM file" in done.stderr, done
+    trusted = {"SOURCE_CA_CERTIFICATE": str(authority.certificate)}
+    assert importer.run("plan", **trusted).returncode == 0
+    importer.relay = expired.endpoint
+    done = importer.run("plan", **trusted)
+    assert done.returncode == 3 and "renew the certificate, and check the clock of this computer" in done.stderr, done
+    done = Exporter(source, tmp_path).run("moved", "s3://moved", target=source)
+    assert done.returncode == 3 and "set TARGET_CA_CERTIFICATE to its PEM file" in done.stderr, done

@@ -19,13 +19,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::client::{Request, read};
+use crate::client::{Client, Request, read};
 use crate::commands::macros::command;
 use crate::commands::remote::{Remote, Variables};
 use crate::commands::resources::BUCKETS;
 use crate::commands::signals::stop_flag;
 use crate::environment::TARGET_ENDPOINT_VARIABLE;
 use crate::failure::{Failure, Outcome};
+use crate::output::new_file::OutputPath;
 use crate::output::print_error;
 use crate::output::table::labelled;
 use crate::quantity::{Whole, bytes_text, counted, were};
@@ -64,7 +65,7 @@ command! {
         versions: bool,
         /// the file for the manifest (default: manifest.jsonl, in the target folder or else in the current one)
         #[argh(option, arg_name = "file")]
-        manifest: Option<PathBuf>,
+        manifest: Option<OutputPath>,
         /// number of keys that are copied at a time (default: 8)
         #[argh(option, arg_name = "n")]
         concurrency: Option<Whole<1, 256>>,
@@ -82,17 +83,17 @@ impl Export {
                 if self.to_endpoint.is_some() {
                     return Err(Failure::WrongUsage("--to-endpoint needs --to s3://<bucket>".to_owned()));
                 }
+                self.check_bucket(&client)?;
                 (run::Target::Folder(Folder::new(folder)?), folder.join(MANIFEST))
             }
             Destination::Bucket(bucket) => {
                 let endpoint = self.target_endpoint()?;
                 remote = Remote::new(&Variables::TARGET, &endpoint, workers, std::sync::Arc::clone(&stop))?;
+                self.check_bucket(&client)?;
                 (run::Target::Store(Store::new(&remote, bucket, self.versions)?), MANIFEST.into())
             }
         };
-        // A bucket that does not exist is refused before anything is made.
-        let _: cairn_api::Bucket = read(&client.call(&Request::get(BUCKETS.path_of(&self.from_bucket)))?)?;
-        let path = self.manifest.clone().unwrap_or(manifest);
+        let path = self.manifest.as_ref().map_or(manifest, |OutputPath(path)| path.clone());
         let run = Run {
             client: &client,
             bucket: &self.from_bucket,
@@ -115,6 +116,12 @@ impl Export {
         }
     }
 
+    /// Refuses a bucket that does not exist, before anything is made.
+    fn check_bucket(&self, client: &Client) -> Outcome {
+        let _: cairn_api::Bucket = read(&client.call(&Request::get(BUCKETS.path_of(&self.from_bucket)))?)?;
+        Ok(())
+    }
+
     fn target_endpoint(&self) -> Result<Endpoint, Failure> {
         if let Some(endpoint) = &self.to_endpoint {
             return Ok(endpoint.clone());
@@ -129,7 +136,7 @@ impl Export {
         text.parse().map_err(|error| Failure::WrongUsage(format!("{TARGET_ENDPOINT_VARIABLE}: {error}")))
     }
 
-    fn print(&self, client: &crate::client::Client, totals: &Totals, manifest: &std::path::Path) -> Outcome {
+    fn print(&self, client: &Client, totals: &Totals, manifest: &std::path::Path) -> Outcome {
         let Totals { exported, unchanged, markers, bytes, failed, locks, tags } = totals;
         let body = json!({
             "exported": exported, "unchanged": unchanged, "delete_markers": markers, "bytes": bytes, "failed": failed,

@@ -55,8 +55,16 @@ fn change(client: &Client, bucket: &str, verb: &str) -> Outcome {
     let changed: Value = client.call(&Request::post(format!("/api/v1/imports/{id}/{verb}")))?;
     let run: ImportRun = read(&changed)?;
     let text = || {
-        let state = if run.paused_at.is_some() { "is paused" } else { "goes on" };
-        format!("The import into {} from {} {state}.\n", plain(&run.bucket), plain(&run.source))
+        let (bucket, source) = (plain(&run.bucket), plain(&run.source));
+        if run.paused_at.is_none() {
+            return format!("The import into {bucket} from {source} goes on.\n");
+        }
+        // The server does not know whether the importer still runs.
+        let latest = match &run.last_at {
+            Some(time) => format!("Its latest request came {}.", plain(time)),
+            None => "No request of it has come yet.".to_owned(),
+        };
+        format!("The import into {bucket} from {source} is paused. {latest}\n")
     };
     client.print(&changed, text)
 }

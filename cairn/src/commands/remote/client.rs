@@ -14,7 +14,7 @@ use super::order::put_in_order;
 use super::payload::{Payload, run};
 use super::settings::tags_of_document;
 
-use crate::client::{agent_with, error_text, trust_failure};
+use crate::client::{agent_with, error_text, trust_failure_text};
 use crate::commands::signals::nap;
 use crate::environment::{
     SOURCE_ACCESS_KEY_VARIABLE, SOURCE_CA_VARIABLE, SOURCE_SECRET_KEY_VARIABLE, TARGET_ACCESS_KEY_VARIABLE,
@@ -95,6 +95,8 @@ pub(super) struct Call<'a> {
 /// A store that is used through S3.
 pub(crate) struct Remote {
     agent: Agent,
+    /// The variable that names the file of trusted authorities.
+    authorities: &'static str,
     pub(crate) endpoint: Endpoint,
     credentials: Credentials,
     region: Mutex<String>,
@@ -127,6 +129,7 @@ impl Remote {
         };
         Ok(Self {
             agent: agent_with(authorities, connections)?,
+            authorities,
             endpoint: endpoint.clone(),
             credentials: Credentials { access_key: variable(access_key)?, secret_key: variable(secret_key)? },
             region: Mutex::new(REGION.to_owned()),
@@ -334,8 +337,11 @@ impl Remote {
                     }
                     refusal.trouble
                 }
-                Err(error) if trust_failure(&error).is_some() => return Err(self.no_answer(&error)),
-                Err(error) => self.no_answer(&error),
+                Err(error) => match trust_failure_text(&error, &self.endpoint.url(), self.authorities) {
+                    // Another attempt would find the same certificate.
+                    Some(text) => return Err(Trouble::NoAnswer(text)),
+                    None => self.no_answer(&error),
+                },
             };
             // A change that was not answered may have been made.
             let is_read = matches!(call.method, "GET" | "HEAD");

@@ -10,6 +10,7 @@ use cairn_http1::{encode_path, encode_strict};
 use crate::client::read;
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
+use crate::output::new_file::OutputPath;
 use crate::output::table::{Columns, bytes, record, text, words};
 use crate::terminal::plain;
 use proof::Proof;
@@ -31,7 +32,7 @@ command! {
         bucket: String,
         /// the file for the signed proof (JSON)
         #[argh(option, arg_name = "file")]
-        proof: Option<String>,
+        proof: Option<OutputPath>,
     }
 }
 
@@ -49,7 +50,7 @@ command! {
         version_id: Option<String>,
         /// the file for the signed proof (JSON)
         #[argh(option, arg_name = "file")]
-        proof: Option<String>,
+        proof: Option<OutputPath>,
     }
 }
 
@@ -58,7 +59,7 @@ impl Bucket {
     fn run(&self) -> Outcome {
         let client = self.client()?;
         let path = format!("/api/v1/verify/buckets/{}", encode_strict(&self.bucket));
-        let proof = self.proof.as_deref().map(proof_file).transpose()?;
+        let proof = self.proof.as_ref().map(proof_file).transpose()?;
         let body = verify(&client, &path, &self.bucket, None)?;
         let found: VerifiedBucket = read(&body)?;
         let printed = client.print(&body, || record(BUCKET, &found) + &damage_text(&found));
@@ -79,7 +80,7 @@ impl Object {
         if let Some(version) = &self.version_id {
             path += &format!("?version_id={}", encode_strict(version));
         }
-        let proof = self.proof.as_deref().map(proof_file).transpose()?;
+        let proof = self.proof.as_ref().map(proof_file).transpose()?;
         let body = verify(&client, &path, &self.bucket, Some(&self.key))?;
         let found: VerifiedObject = read(&body)?;
         let printed = client.print(&body, || record(OBJECT, &found));

@@ -10,6 +10,7 @@ use crate::commands::macros::command;
 use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
+use crate::output::new_file::OutputPath;
 use crate::output::table::{Columns, bytes, labelled, table, text};
 use crate::quantity::bytes_text;
 
@@ -18,7 +19,7 @@ command! {
     struct Store("store") {
         /// the file for the signed proofs (JSON), one for each bucket
         #[argh(option, arg_name = "file")]
-        proof: Option<String>,
+        proof: Option<OutputPath>,
     }
 }
 
@@ -33,7 +34,7 @@ impl Store {
     /// Prints the results and writes the proofs. Fails if anything is damaged or a bucket was refused.
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
-        let file = self.proof.as_deref().map(proof_file).transpose()?;
+        let file = self.proof.as_ref().map(proof_file).transpose()?;
         let BucketList { buckets } = read(&client.call(&Request::get(BUCKETS.path))?)?;
         let (mut bodies, mut found, mut proofs) = (Vec::new(), Vec::<VerifiedBucket>::new(), Vec::new());
         let mut batch = Batch::default();

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::client::{Client, Request, read};
 use crate::failure::{Failure, Outcome};
-use crate::output::new_file::NewFile;
+use crate::output::new_file::{NewFile, OutputPath};
 use crate::terminal::plain;
 
 /// The interval at which the progress is requested.
@@ -55,8 +55,8 @@ fn show_progress(client: &Client, bucket: &str, key: Option<&str>, done: &Receiv
 
 /// The file of a proof. It is opened before the verification, which may take days, so that an unwritable file is reported at
 /// once.
-pub(super) fn proof_file(path: &str) -> Result<NewFile, Failure> {
-    NewFile::create(Path::new(path)).map_err(|error| not_written(Path::new(path), error))
+pub(super) fn proof_file(OutputPath(path): &OutputPath) -> Result<NewFile, Failure> {
+    NewFile::create(path).map_err(|error| not_written(path, error))
 }
 
 /// Writes the proof from a response, and gives the file its final name.

@@ -25,6 +25,7 @@ use crate::commands::remote::{Remote, Trouble, Variables};
 use crate::commands::signals::{nap, stop_flag};
 use crate::failure::{Failure, Outcome};
 use crate::moment::now_millis;
+use crate::output::new_file::OutputPath;
 use crate::output::progress::Progress;
 use crate::output::table::labelled;
 use crate::quantity::{Whole, bytes_text};
@@ -55,7 +56,7 @@ command! {
         /// the file for the signed report (JSON), which cairn verify proof checks; a name that ends in .html gets a page, and
         /// the signed report is beside it
         #[argh(option, arg_name = "file")]
-        report: Option<String>,
+        report: Option<OutputPath>,
         /// number of versions that are compared at a time (default: 16)
         #[argh(option, arg_name = "n")]
         concurrency: Option<Whole<1, 256>>,
@@ -103,7 +104,7 @@ impl Verify {
             "started_at": iso8601_millis(now_millis()),
             "read_hundredths_of_percent": reading.0,
         });
-        let report = Report::begin(&client, heading, self.report.as_deref())?;
+        let report = Report::begin(&client, heading, self.report.as_ref())?;
         let (mut buckets, progress) = (Vec::new(), Progress::described());
         for name in &names {
             let counts = Counts::default();

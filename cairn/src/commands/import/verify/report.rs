@@ -10,7 +10,7 @@ use super::super::tally::place;
 use super::difference::Difference;
 use crate::client::{Client, Request};
 use crate::failure::{Failure, Outcome};
-use crate::output::new_file::NewFile;
+use crate::output::new_file::{NewFile, OutputPath};
 use crate::output::print_error;
 use crate::terminal::plain;
 
@@ -45,9 +45,13 @@ struct State {
 impl<'c> Report<'c> {
     /// Begins a report. Without a path, differences are only shown. A path that ends in `.html` is that of a page, beside which
     /// the signed report has the ending `.json`.
-    pub(crate) fn begin(client: &'c Client, heading: Value, path: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn begin(
+        client: &'c Client,
+        heading: Value,
+        path: Option<&OutputPath>,
+    ) -> Result<Self, Failure> {
         let mut state = State::default();
-        if let Some(path) = path.map(Path::new) {
+        if let Some(OutputPath(path)) = path {
             let create = |path: &Path| NewFile::create(path).map_err(|error| not_written(path, &error));
             if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("html")) {
                 state.page = Some(create(path)?);
