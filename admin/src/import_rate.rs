@@ -1,10 +1,10 @@
 //! Measures the recent throughput of imports.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cairn_api::ImportRate;
 use cairn_model::{Timestamp, u64_of, usize_of};
+use cairn_sync::Mutex;
 
 use crate::limits::{IMPORT_INTERVAL_SECONDS, IMPORT_INTERVALS};
 
@@ -15,14 +15,10 @@ const INTERVAL_MILLIS: u64 = IMPORT_INTERVAL_SECONDS * 1000;
 pub(crate) struct RecentBytes(Mutex<VecDeque<(u64, u64)>>);
 
 impl RecentBytes {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts bytes that came at a time.
     pub(crate) fn add(&self, now: Timestamp, bytes: u64) {
         let interval = now.0 / INTERVAL_MILLIS;
-        let mut counted = self.lock();
+        let mut counted = self.0.lock();
         match counted.back_mut() {
             Some((last, sum)) if *last == interval => *sum = sum.saturating_add(bytes),
             _ => counted.push_back((interval, bytes)),
@@ -37,7 +33,7 @@ impl RecentBytes {
     pub(crate) fn body(&self, now: Timestamp) -> ImportRate {
         let end = now.0 / INTERVAL_MILLIS;
         let mut bytes = vec![0; IMPORT_INTERVALS];
-        for (interval, sum) in self.lock().iter() {
+        for (interval, sum) in self.0.lock().iter() {
             let place = (interval + u64_of(IMPORT_INTERVALS)).checked_sub(end).map(usize_of);
             if let Some(total) = place.and_then(|place| bytes.get_mut(place)) {
                 // A clock that was set back has an interval twice.
@@ -74,7 +70,7 @@ mod tests {
         for turn in 0..10 * u64_of(IMPORT_INTERVALS) {
             recent.add(Timestamp((1 + turn % 2) * INTERVAL_MILLIS), 1);
         }
-        assert_eq!(recent.lock().len(), IMPORT_INTERVALS + 1);
+        assert_eq!(recent.0.lock().len(), IMPORT_INTERVALS + 1);
         assert!(recent.body(Timestamp(0)).bytes.iter().all(|sum| *sum == 0), "they are in the future");
     }
 }

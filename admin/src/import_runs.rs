@@ -4,12 +4,13 @@
 //! memory, as are the latest signed reports.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_api::{ImportFailure, ImportList, ImportOutcome, Proof};
 use cairn_engine::Bucket;
 use cairn_model::{Clock, SystemClock, Timestamp, time_id};
+use cairn_sync::Mutex;
 
 use crate::error::AdminError;
 use crate::import_rate::RecentBytes;
@@ -79,7 +80,7 @@ impl ImportRun {
             code: error.code().to_owned(),
             message: short(&error.message()),
         };
-        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        *self.last_failure.lock() = Some(failure);
     }
 
     /// Pauses the run, or ends its pause. Returns whether that changes anything.
@@ -109,7 +110,7 @@ impl ImportRun {
             unchanged: self.unchanged.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             failures: self.failures.load(Ordering::Relaxed),
-            last_failure: self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            last_failure: self.last_failure.lock().clone(),
         }
     }
 }
@@ -135,10 +136,6 @@ impl Default for ImportRuns {
 }
 
 impl ImportRuns {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins a run. If there are too many, the oldest one is forgotten.
     ///
     /// # Errors
@@ -169,7 +166,7 @@ impl ImportRuns {
             last_failure: Mutex::default(),
             recent: Arc::clone(&self.recent),
         };
-        let runs = &mut self.lock().runs;
+        let runs = &mut self.known.lock().runs;
         if runs.len() >= IMPORT_RUNS_MAX {
             runs.pop_front();
         }
@@ -193,12 +190,19 @@ impl ImportRuns {
     pub(crate) fn with_id(&self, id: &str) -> Result<Arc<ImportRun>, AdminError> {
         let id = ImportId::parse(id).ok_or(AdminError::ImportNotFound)?;
         // Most requests belong to a run that began lately.
-        self.lock().runs.iter().rev().find(|run| run.id == id).cloned().ok_or(AdminError::ImportNotFound)
+        self.known
+            .lock()
+            .runs
+            .iter()
+            .rev()
+            .find(|run| run.id == id)
+            .cloned()
+            .ok_or(AdminError::ImportNotFound)
     }
 
     /// Keeps a signed report. If there are too many, the oldest one is forgotten.
     pub(crate) fn keep_report(&self, report: Proof) {
-        let reports = &mut self.lock().reports;
+        let reports = &mut self.known.lock().reports;
         if reports.len() >= IMPORT_REPORTS_MAX {
             reports.pop_front();
         }
@@ -207,7 +211,7 @@ impl ImportRuns {
 
     /// Returns the latest runs and reports.
     pub(crate) fn list(&self) -> ImportList {
-        let known = self.lock();
+        let known = self.known.lock();
         ImportList {
             imports: known.runs.iter().rev().take(IMPORT_RUNS_SHOWN).map(|run| run.body()).collect(),
             reports: known.reports.iter().rev().cloned().collect(),

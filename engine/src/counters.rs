@@ -4,7 +4,8 @@
 
 use crate::error::EngineError;
 use cairn_model::{Counter, DurationHistogram, Histogram};
-use std::sync::{Arc, Mutex, PoisonError};
+use cairn_sync::Mutex;
+use std::sync::Arc;
 
 /// Upper bounds for the changes of a batch: powers of two up to the most that a batch takes.
 pub(crate) static BATCH_BOUNDS: [u64; 10] =
@@ -68,12 +69,12 @@ impl AllExecutorCounters {
     /// Creates the counters of one more executor.
     pub(crate) fn add(&self) -> Arc<ExecutorCounters> {
         let counters = Arc::<ExecutorCounters>::default();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&counters));
+        self.0.lock().push(Arc::clone(&counters));
         counters
     }
 
     /// The counters of all executors.
     pub(crate) fn all(&self) -> Vec<Arc<ExecutorCounters>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }

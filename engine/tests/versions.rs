@@ -7,9 +7,9 @@ use cairn_engine::{
     RetentionPeriod, Tags, Usage, VersionPosition, Versioning, WriteCondition,
 };
 use cairn_model::{ObjectKey, Timestamp, VersionName};
+use cairn_sync::Mutex;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 const ENABLED: BucketChange = BucketChange::Versioning(Versioning::Enabled);
 const SUSPENDED: BucketChange = BucketChange::Versioning(Versioning::Suspended);
@@ -259,11 +259,11 @@ fn settings_and_versions_survive_a_restart() {
         let first = write(&engine, &bucket, &key("a"), b"1").await;
         write(&engine, &bucket, &key("a"), b"2").await;
         delete(&engine, &bucket, &key("a"), None).await;
-        *before.lock().expect("one thread") = Some((first, bucket.usage(), bucket.settings()));
+        *before.lock() = Some((first, bucket.usage(), bucket.settings()));
     });
     with_engine(folder.path(), |engine| async move {
         let bucket = engine.store().bucket(&name("locked")).expect("there");
-        let (first, usage, settings) = written.lock().expect("one thread").take().expect("written");
+        let (first, usage, settings) = written.lock().take().expect("written");
         assert_eq!((bucket.usage(), bucket.settings()), (usage, settings));
         assert_eq!(read(&engine, &bucket, &key("a"), Some(first)).await.expect("there"), b"1");
         assert_eq!(versions(&engine, &bucket).len(), 3);
@@ -294,10 +294,10 @@ fn tags_of_each_version_and_of_the_bucket_survive_a_restart() {
         engine.store().change_bucket(&bucket, BucketChange::Tags(first())).await.expect("set");
         let missing = engine.set_object_tags(&bucket, &key("none"), None, Tags::default()).await;
         assert_eq!(missing, Err(EngineError::NoSuchKey));
-        *before.lock().expect("one thread") = Some((old, new, bucket.usage()));
+        *before.lock() = Some((old, new, bucket.usage()));
     });
     with_engine(folder.path(), move |engine| async move {
-        let (old, new, usage) = written.lock().expect("one thread").take().expect("written");
+        let (old, new, usage) = written.lock().take().expect("written");
         let bucket = engine.store().bucket(&name("versioned")).expect("there");
         assert_eq!((&bucket.settings().tags, bucket.usage()), (&first(), usage));
         for (version, body, expected) in [(old, 0, first()), (new, 1, second())] {

@@ -16,11 +16,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cairn_model::client_network;
+use cairn_sync::Mutex;
 
 /// Time that one failure takes up. At this rate, 8 random characters take millions of years to guess.
 const FAILURE_INTERVAL: Duration = Duration::from_millis(250);
@@ -113,18 +114,13 @@ impl DelayedResponse {
 
 impl Drop for DelayedResponse {
     fn drop(&mut self) {
-        let mut state = self.throttle.0.state();
+        let mut state = self.throttle.0.state.lock();
         assert!(state.delayed > 0, "every delayed response was counted");
         state.delayed -= 1;
     }
 }
 
 impl Shared {
-    /// No panic can leave the state half-changed.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn milliseconds(&self, at: Instant) -> u64 {
         let elapsed = at.saturating_duration_since(self.created).as_millis();
         u64::try_from(elapsed).expect("a process runs for less than 2^64 milliseconds")
@@ -146,7 +142,7 @@ impl CredentialThrottle {
         if self.0.milliseconds(now) >= self.0.root_refused_until.load(Ordering::Relaxed) {
             return RootAttempts::Checked;
         }
-        let state = self.0.state();
+        let state = self.0.state.lock();
         let root = state.clients.get(&client_network(client)).unwrap_or(&state.others).root;
         match root {
             Some(fits) if fits.saturating_duration_since(now) > FREE_FAILURES + ROOT_REFUSED_BEYOND => {
@@ -165,7 +161,7 @@ impl CredentialThrottle {
         failed: FailedCredential,
         now: Instant,
     ) -> Option<DelayedResponse> {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         let failures = state.entry(client_network(client), now);
         let ahead = add(&mut failures.all, now);
         if failed == FailedCredential::Root {
@@ -255,12 +251,12 @@ mod tests {
             let client = IpAddr::V4(Ipv4Addr::from_bits(number));
             drop(throttle.record_failure(client, FailedCredential::Root, now));
         }
-        assert_eq!(throttle.0.state().clients.len(), CLIENTS_MAX);
+        assert_eq!(throttle.0.state.lock().clients.len(), CLIENTS_MAX);
         assert_eq!(throttle.root_attempts(CLIENT, now), RootAttempts::Refused);
         let later = now + FREE_FAILURES + DELAY_MAX;
         assert_eq!(throttle.root_attempts(CLIENT, later), RootAttempts::Checked);
         drop(throttle.record_failure(CLIENT, FailedCredential::Root, later));
-        assert_eq!(throttle.0.state().clients.len(), 1, "recovered clients are forgotten");
+        assert_eq!(throttle.0.state.lock().clients.len(), 1, "recovered clients are forgotten");
     }
 
     #[test]

@@ -9,9 +9,9 @@
 use crate::error::Error;
 use crate::limits::CHANGED_BYTES_MAX;
 use crate::table::Table;
+use cairn_sync::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A key that was written or removed.
 pub(crate) type ChangedKey = (Table, Box<[u8]>);
@@ -39,10 +39,6 @@ fn bytes_of(keys: &[ChangedKey]) -> usize {
 }
 
 impl ChangedKeys {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns whether changes must be recorded. A writer must ask after its transaction has begun, not before.
     pub(crate) fn is_recording(&self) -> bool {
         self.is_recording.load(Ordering::SeqCst)
@@ -57,7 +53,7 @@ impl ChangedKeys {
 
     /// Appends the keys of transaction `number`, which is about to be committed.
     pub(crate) fn append(&self, number: u64, keys: Vec<ChangedKey>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let bytes = state.bytes + bytes_of(&keys);
         if !self.is_recording() || state.overflowed {
             return;
@@ -72,7 +68,7 @@ impl ChangedKeys {
 
     /// Removes the keys of transaction `number`, which was not committed.
     pub(crate) fn withdraw(&self, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.changed.retain(|(of, _)| *of != number);
         state.bytes = state.changed.iter().map(|(_, keys)| bytes_of(keys)).sum();
     }
@@ -88,7 +84,7 @@ impl Recording<'_> {
     /// # Errors
     /// [`Error::TooManyChanges`] when the record has overflowed.
     pub(crate) fn take_up_to(&self, number: u64) -> Result<Vec<ChangedKey>, Error> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         if state.overflowed {
             return Err(Error::TooManyChanges);
         }
@@ -101,7 +97,7 @@ impl Recording<'_> {
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         self.0.is_recording.store(false, Ordering::SeqCst);
         *state = State::default();
     }

@@ -20,9 +20,10 @@ use crate::meta_page::META_BYTES;
 use crate::page_cache::read_data_file;
 use crate::readers::Readers;
 use crate::table::{TOTALS_TABLE, Table};
+use cairn_sync::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Folder of an unfinished compact copy, in the environment's folder. A compaction of an open environment adds a number.
@@ -116,7 +117,7 @@ impl Environment {
 
     /// Counts the failed flushes of this environment together with those of other files on the device.
     pub fn count_in(&self, flush_failures: &FlushFailures) {
-        *self.flush_failures.lock().unwrap_or_else(PoisonError::into_inner) = flush_failures.clone();
+        *self.flush_failures.lock() = flush_failures.clone();
     }
 
     /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable. `flush_failures` are
@@ -237,7 +238,7 @@ impl Environment {
 
     /// Returns the failed flushes of the device.
     pub(crate) fn flush_failures(&self) -> FlushFailures {
-        self.flush_failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.flush_failures.lock().clone()
     }
 
     /// Returns the log that makes commits durable, if there is one.
@@ -394,16 +395,12 @@ impl Environment {
 
     /// Returns the names of the opened tables. No other table can be opened while they are held.
     pub(crate) fn lock_tables(&self) -> MutexGuard<'_, Vec<String>> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock()
     }
 
     /// Returns the names of the opened tables, unless a compaction holds them.
     pub(crate) fn try_lock_tables(&self) -> Option<MutexGuard<'_, Vec<String>>> {
-        match self.tables.try_lock() {
-            Ok(tables) => Some(tables),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        self.tables.try_lock()
     }
 
     /// Creates a folder for a copy.
@@ -431,7 +428,7 @@ impl Environment {
     }
 
     pub(crate) fn lock_file(&self) -> MutexGuard<'_, ()> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        self.file.lock()
     }
 }
 

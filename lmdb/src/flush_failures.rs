@@ -1,10 +1,11 @@
 //! The failed flushes of a device.
 
 use crate::error::is_no_space;
+use cairn_sync::Mutex;
 use std::fmt::Display;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts the failed flushes of a device. Clones count together.
 ///
@@ -30,7 +31,7 @@ impl FlushFailures {
 
     /// Counts a failed flush. Later errors name its `cause`.
     pub fn add(&self, cause: impl Display) {
-        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = cause.to_string();
+        *self.0.last.lock() = cause.to_string();
         self.0.count.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -53,7 +54,7 @@ impl FlushFailures {
         if self.count() == before {
             return Ok(());
         }
-        let cause = self.0.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cause = self.0.last.lock().clone();
         Err(io::Error::other(format!(
             "a flush of the device has failed ({cause}): it may have lost writes that no flush has confirmed"
         )))

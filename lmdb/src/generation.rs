@@ -12,6 +12,7 @@ use crate::reader_table;
 use crate::reading_threads;
 use crate::steady_io::cannot_preallocate;
 use crate::table::{Database, TOTALS_TABLE, Table};
+use cairn_sync::Mutex;
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::retry_on_intr;
@@ -20,7 +21,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Name of the data file in the folder of an environment.
 pub(crate) const DATA_FILE: &str = "data.mdb";
@@ -203,7 +204,7 @@ impl Generation {
         // Before the meta page of a transaction is written: see `begin_read`.
         self.last_begun.store(id, Ordering::SeqCst);
         // Held until what is committed is noted, so that a pin finds both or none.
-        let mut noted = self.lock_committed();
+        let mut noted = self.committed.lock();
         txn.commit()?;
         // A transaction without a change leaves its number to the next.
         let last = self.env.info().last_txn_id;
@@ -233,16 +234,12 @@ impl Generation {
         Ok(meta)
     }
 
-    fn lock_committed(&self) -> MutexGuard<'_, Option<Committed>> {
-        self.committed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins to read the newest snapshot, and returns what its transaction left.
     ///
     /// # Errors
     /// Those of LMDB, also if no log makes its commits durable.
     pub(crate) fn begin_read_committed(&self) -> Result<(RoTxn<'_, WithTls>, Committed), Error> {
-        let committed = self.lock_committed();
+        let committed = self.committed.lock();
         let read = begin_read(self)?;
         let committed =
             committed.ok_or_else(|| Error::Lmdb("no log makes its commits durable".to_owned()))?;
@@ -256,7 +253,7 @@ impl Generation {
     /// Those of LMDB and of reading the data file.
     pub(crate) fn begin_read_with_roots(&self) -> Result<(RoTxn<'_, WithTls>, MetaFields), Error> {
         // Held so that no transaction is committed meanwhile.
-        let _none_commits = self.lock_committed();
+        let _none_commits = self.committed.lock();
         let read = begin_read(self)?;
         let roots = self.read_meta(read.id())?;
         Ok((read, roots))
@@ -264,13 +261,13 @@ impl Generation {
 
     /// Returns what the last committed transaction left. `None` without a log.
     pub(crate) fn committed(&self) -> Option<Committed> {
-        *self.lock_committed()
+        *self.committed.lock()
     }
 
     /// Leaves it to a log to make commits durable. `next` is the place of the next record. Nobody else may
     /// commit meanwhile.
     pub(crate) fn leave_flushes_to_log(&self, next: Position) -> Result<(), Error> {
-        *self.lock_committed() = Some(Committed { meta: self.read_meta(self.last_committed())?, next });
+        *self.committed.lock() = Some(Committed { meta: self.read_meta(self.last_committed())?, next });
         self.set_no_sync(FlagSetMode::Enable)
     }
 
@@ -281,7 +278,7 @@ impl Generation {
 
     /// Lets LMDB flush each commit. The caller has flushed the earlier ones.
     pub(crate) fn flush_commits(&self) -> Result<(), Error> {
-        *self.lock_committed() = None;
+        *self.committed.lock() = None;
         self.set_no_sync(FlagSetMode::Disable)
     }
 

@@ -9,8 +9,8 @@
 //! waits for a close in progress; afterwards nothing of LMDB's is left to run.
 
 use crate::limits::{THREAD_END_POLL, THREAD_END_WAIT};
+use cairn_sync::{Mutex, MutexGuard};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The folders of the threads that are ending. A folder exists as long as its thread does. Held while an environment is closed.
@@ -30,7 +30,7 @@ impl Drop for ListedAtEnd {
 }
 
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    ENDING.lock().unwrap_or_else(PoisonError::into_inner)
+    ENDING.lock()
 }
 
 /// Returns `/proc/<process>/task/<thread>`, or `None` where `/proc` is not mounted.

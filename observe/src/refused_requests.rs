@@ -9,10 +9,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_model::{Timestamp, client_network};
+use cairn_sync::{Mutex, MutexGuard};
 
 use crate::refusal_facts::{DecidingRule, RefusedRight, RefusingSetting};
 
@@ -183,7 +184,7 @@ pub struct RefusedRecorder {
 }
 
 fn lock(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
-    ring.lock().unwrap_or_else(PoisonError::into_inner)
+    ring.lock()
 }
 
 impl RefusedRequests {

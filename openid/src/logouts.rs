@@ -1,10 +1,11 @@
 //! The logout tokens that were used, each of which counts once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cairn_sync::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::SignInError;
@@ -45,7 +46,7 @@ impl Logouts {
     /// # Errors
     /// `Invalid` if it was used before; `Busy` if there are too many, which only the provider can send.
     pub(crate) fn use_up(&self, id: &str, now: Instant) -> Result<(), SignInError> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         used.retain(|_, at| now.saturating_duration_since(*at) < REMEMBERED);
         let id = Sha256::digest(id).into();
         if used.contains_key(&id) {

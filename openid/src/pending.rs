@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_model::client_network;
+use cairn_sync::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -56,10 +56,6 @@ pub(crate) struct Taken {
 }
 
 impl Pending {
-    fn entries(&self) -> MutexGuard<'_, HashMap<CookieHash, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins a sign-in. When there are too many of a network, its oldest one ends; when there are too many altogether, the
     /// oldest one of the network that has the most.
     pub(crate) fn begin(&self, client: IpAddr, now: Instant) -> Result<New, getrandom::Error> {
@@ -67,7 +63,7 @@ impl Pending {
         let (state, nonce) = (random()?.to_string(), random()?.to_string());
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
         let client = client_network(client);
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         entries.retain(|_, entry| !is_over(entry.begun, now));
         make_room(&mut entries, client);
         let waiting = State::Waiting { state: state.clone(), nonce: nonce.clone(), verifier };
@@ -78,7 +74,7 @@ impl Pending {
     /// Takes the sign-in of a browser, if it has this state.
     pub(crate) fn take(&self, cookie: &str, state: &str, now: Instant) -> Option<Taken> {
         let cookie = hash(cookie);
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         let entry = entries.get(&cookie)?;
         let State::Waiting { state: expected, .. } = &entry.state else { return None };
         if is_over(entry.begun, now) || !bool::from(expected.as_bytes().ct_eq(state.as_bytes())) {
@@ -91,7 +87,7 @@ impl Pending {
 
     /// Keeps why a sign-in has failed, for the page of its browser.
     pub(crate) fn fail(&self, cookie: CookieHash, client: IpAddr, begun: Instant, error: SignInError) {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         // The same browser may have begun another one meanwhile.
         if !entries.contains_key(&cookie) {
             make_room(&mut entries, client);
@@ -101,13 +97,13 @@ impl Pending {
 
     /// Returns whether this cookie has a sign-in that waits, or that has failed and was not told yet.
     pub(crate) fn knows(&self, cookie: &str, now: Instant) -> bool {
-        self.entries().get(&hash(cookie)).is_some_and(|entry| !is_over(entry.begun, now))
+        self.0.lock().get(&hash(cookie)).is_some_and(|entry| !is_over(entry.begun, now))
     }
 
     /// Returns why the sign-in of a browser has failed, once.
     pub(crate) fn failure(&self, cookie: &str, now: Instant) -> Option<SignInError> {
         let cookie = hash(cookie);
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         let entry = entries.get(&cookie)?;
         if matches!(entry.state, State::Waiting { .. }) {
             return None;
@@ -191,7 +187,7 @@ mod tests {
         assert!(pending.take(&new.cookie, &new.state, later - Duration::from_secs(1)).is_some());
         drop(pending.begin(client(1), now).expect("random bytes"));
         drop(pending.begin(client(1), later).expect("random bytes"));
-        assert_eq!(pending.entries().len(), 1, "expired ones are removed");
+        assert_eq!(pending.0.lock().len(), 1, "expired ones are removed");
     }
 
     #[test]
@@ -216,13 +212,13 @@ mod tests {
         for _ in 0..10 * PENDING_OF_CLIENT_MAX {
             drop(pending.begin(client(2), now).expect("random bytes"));
         }
-        assert_eq!(pending.entries().len(), PENDING_OF_CLIENT_MAX + 1);
+        assert_eq!(pending.0.lock().len(), PENDING_OF_CLIENT_MAX + 1);
         for network in 0..200_u8 {
             for _ in 0..10 {
                 drop(pending.begin(client(network + 10), now).expect("random bytes"));
             }
         }
-        assert_eq!(pending.entries().len(), PENDING_MAX);
+        assert_eq!(pending.0.lock().len(), PENDING_MAX);
         assert!(pending.take(&first.cookie, &first.state, now).is_some());
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use cairn_sync::Mutex;
 use futures_channel::oneshot;
 
 use crate::error::SignInError;
@@ -22,10 +23,6 @@ struct Waiting {
 }
 
 impl Tasks {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs `work` on a thread, and returns what it returns.
     ///
     /// # Errors
@@ -44,7 +41,7 @@ impl Tasks {
 
     /// Queues work whose result nobody awaits.
     pub(crate) fn submit(&self, task: Task) -> Result<(), SignInError> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.0.lock();
         if waiting.queue.len() >= QUEUE_MAX {
             return Err(SignInError::Busy);
         }
@@ -69,7 +66,7 @@ impl Tasks {
     fn work(&self) {
         loop {
             let task = {
-                let mut waiting = self.waiting();
+                let mut waiting = self.0.lock();
                 let Some(task) = waiting.queue.pop_front() else {
                     waiting.threads -= 1;
                     return;
@@ -97,7 +94,7 @@ mod tests {
             let (begun, released) = (begun.clone(), Arc::clone(&released));
             let wait = move || {
                 begun.send(()).expect("the test waits");
-                let _ = released.lock().expect("not poisoned").recv();
+                let _ = released.lock().recv();
             };
             tasks.submit(Box::new(wait)).expect("a thread");
             begins.recv().expect("it begins");
@@ -109,7 +106,7 @@ mod tests {
             tasks.submit(Box::new(move || done.send(()).expect("the test waits"))).expect("queued");
         }
         assert_eq!(tasks.submit(Box::new(|| {})), Err(SignInError::Busy));
-        assert_eq!(tasks.waiting().threads, THREADS_MAX);
+        assert_eq!(tasks.0.lock().threads, THREADS_MAX);
         drop(release);
         for _ in 1..QUEUE_MAX {
             dones.recv().expect("each is done");

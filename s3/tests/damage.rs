@@ -1,9 +1,10 @@
 //! Damaged blocks: no client receives a wrong byte, and none takes a part of an object for all of it.
 
 use crate::common::{Call, Server, UNIT_BYTES, content, find};
+use cairn_sync::Mutex;
 use std::fmt::Debug;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, Once};
+use std::sync::Once;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -24,7 +25,7 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        LINES.lock().unwrap().push(line.0);
+        LINES.lock().push(line.0);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -51,7 +52,7 @@ fn capture_lines() {
 }
 
 fn lines_of(request_id: &str) -> Vec<String> {
-    LINES.lock().unwrap().iter().filter(|line| line.contains(request_id)).cloned().collect()
+    LINES.lock().iter().filter(|line| line.contains(request_id)).cloned().collect()
 }
 
 /// Starts a server that stores `body` under `/photos/a`, with one bit of the byte `at` flipped on disk.

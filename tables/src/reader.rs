@@ -3,11 +3,12 @@
 //! Reads that take too long for an executor run there.
 
 use crate::error::StoreFailure;
+use cairn_sync::Mutex;
 use futures_channel::oneshot;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 type Query<S> = Box<dyn FnOnce(&S) + Send>;
@@ -16,10 +17,6 @@ type Query<S> = Box<dyn FnOnce(&S) + Send>;
 pub struct ReaderThread<S> {
     queries: Mutex<Option<SyncSender<Query<S>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: Send + Sync + 'static> ReaderThread<S> {
@@ -51,7 +48,7 @@ impl<S: Send + Sync + 'static> ReaderThread<S> {
                 drop(reply.send(answered.map_err(panicked)));
             }
         });
-        let sent = lock(&self.queries).as_ref().ok_or(StoreFailure::Closing)?.try_send(query);
+        let sent = self.queries.lock().as_ref().ok_or(StoreFailure::Closing)?.try_send(query);
         sent.map_err(|refused| match refused {
             TrySendError::Full(_) => StoreFailure::Overloaded,
             TrySendError::Disconnected(_) => StoreFailure::Closing,
@@ -61,8 +58,8 @@ impl<S: Send + Sync + 'static> ReaderThread<S> {
 
     /// Answers the queries that wait, and joins the thread. Blocks.
     pub fn close(&self) {
-        drop(lock(&self.queries).take());
-        if let Some(thread) = lock(&self.thread).take() {
+        drop(self.queries.lock().take());
+        if let Some(thread) = self.thread.lock().take() {
             // It has not panicked: panics of queries are caught.
             let _ = thread.join();
         }

@@ -2,11 +2,11 @@
 
 use crate::error::StoreFailure;
 use crate::schema::StoreSchema;
+use cairn_sync::Mutex;
 use futures_channel::oneshot;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl WriterThread {
 
     /// Waits for the end of the thread. Blocks. Its queue must be closed.
     pub fn join(&self) {
-        let thread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.0.lock().take();
         if let Some(thread) = thread {
             // A panic of the thread has already ended the process.
             let _ = thread.join();
@@ -109,7 +109,7 @@ impl<C: 'static> Writer<C> {
         let (reply, answer) = oneshot::channel();
         // The caller may have dropped its future; the reply is then ignored.
         let change: Change<C> = Box::new(move |changes| drop(reply.send(change(changes))));
-        let sent = match &*self.changes.lock().unwrap_or_else(PoisonError::into_inner) {
+        let sent = match &*self.changes.lock() {
             Some(changes) => changes.try_send(change),
             None => return Err(StoreFailure::Closing.into()),
         };
@@ -122,7 +122,7 @@ impl<C: 'static> Writer<C> {
 
     /// Refuses further changes, lets the thread make those that wait, and waits for its end. Blocks.
     pub fn close(&self) {
-        drop(self.changes.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.changes.lock().take());
         self.thread.join();
     }
 }

@@ -18,7 +18,7 @@ LAYERS = [
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-api", "cairn-engine", "cairn-net", "cairn-tables"},
     {"cairn-cors", "cairn-fixtures", "cairn-http1", "cairn-lmdb", "cairn-md5", "cairn-trust", "cairn-xml"},
-    {"cairn-model"},
+    {"cairn-model", "cairn-sync"},
 ]
 # These may use the others, but no crate may depend on them.
 APART = {"cairn-benches", "cairn-forgetful-disk", "cairn-loadtests"}

@@ -138,6 +138,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "md5": [{"steps"}, {"stream"}, {"avx2", "avx512"}, {"avx512vl"}, {"digest", "lanes"}],
+    "sync": [{"condvar", "mutex", "rwlock"}],
     "trust": [{"authorities"}, {"tls"}],
     "xml": [{"element"}, {"document"}],
     "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client", "s3"}, {"doctor"}, {"commands"}],

@@ -8,14 +8,15 @@ use cairn_engine::{
     EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick,
 };
 use cairn_model::{AgeLimit, Clock, SystemClock, VersionName};
+use cairn_sync::{Condvar, Mutex};
 use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{EventSource, NewWebhook, WebhookOptions, Webhooks};
 use futures_lite::future::block_on;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -33,7 +34,7 @@ impl Events {
     }
 
     fn push(&self, count: usize) {
-        let mut state = self.state.lock().expect("no panic");
+        let mut state = self.state.lock();
         for number in 0..count {
             let object = ObjectOfEvent {
                 key: format!("folder/object-{number:08}"),
@@ -61,7 +62,7 @@ impl Events {
 
 impl EventSource for Events {
     fn events(&self, query: &EventQuery) -> Result<EventPage, EngineError> {
-        let mut state = self.state.lock().expect("no panic");
+        let mut state = self.state.lock();
         let end = Self::next_tick(&mut state.2).min(query.until);
         let first = state.0.partition_point(|event| event.id.tick() < query.from);
         let last = state.0.partition_point(|event| event.id.tick() < end).max(first);
@@ -72,11 +73,11 @@ impl EventSource for Events {
     }
 
     fn generation(&self) -> u64 {
-        self.state.lock().expect("no panic").1
+        self.state.lock().1
     }
 
     fn wait(&self, seen: u64, limit: Duration) {
-        let state = self.state.lock().expect("no panic");
+        let state = self.state.lock();
         drop(self.changed.wait_timeout_while(state, limit, |state| state.1 == seen));
     }
 
@@ -85,7 +86,7 @@ impl EventSource for Events {
     }
 
     fn tick(&self) -> Tick {
-        Self::next_tick(&mut self.state.lock().expect("no panic").2)
+        Self::next_tick(&mut self.state.lock().2)
     }
 }
 

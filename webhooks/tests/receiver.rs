@@ -2,9 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use cairn_sync::Mutex;
 
 /// A request, as it was received.
 #[derive(Clone, Debug)]
@@ -93,7 +95,7 @@ impl Receiver {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let number = {
-                    let mut seen = recorded.lock().expect("no thread panics");
+                    let mut seen = recorded.lock();
                     seen.connections += 1;
                     seen.connections
                 };
@@ -120,11 +122,11 @@ impl Receiver {
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.seen.lock().expect("no thread panics").connections
+        self.seen.lock().connections
     }
 
     pub(crate) fn requests(&self) -> Vec<Received> {
-        self.seen.lock().expect("no thread panics").requests.clone()
+        self.seen.lock().requests.clone()
     }
 
     /// Waits for the first request. A client that has given up may be ahead of the receiver.
@@ -142,7 +144,7 @@ impl Receiver {
 fn serve(number: usize, to: IpAddr, connection: Box<dyn Connection>, answer: &Answer, seen: &Mutex<Seen>) {
     let mut connection = BufReader::new(connection);
     while let Some(request) = read_request(number, to, &mut connection) {
-        seen.lock().expect("no thread panics").requests.push(request.clone());
+        seen.lock().requests.push(request.clone());
         if !answer(&request, connection.get_mut()) {
             return;
         }

@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -25,6 +25,7 @@ use cairn_identity::Role;
 use cairn_identity::directory::Directory;
 use cairn_model::Timestamp;
 use cairn_openid::Logout;
+use cairn_sync::Mutex;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
@@ -129,10 +130,6 @@ impl Sessions {
         Self(Arc::new(Shared { cookies, options, table: Mutex::default() }))
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<IdHash, Session>> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins a session of the browser that sent a login. Returns the cookie to set, and when the session ends at the latest.
     ///
     /// When the credential has too many, its own one that was not used for the longest time ends. When there are too many
@@ -158,7 +155,7 @@ impl Sessions {
         let end = Timestamp(now.0.saturating_add(absolute));
         let expires_at = token_expires_at.map_or(end, |token| token.min(end));
         let created = Instant::now();
-        let mut table = self.table();
+        let mut table = self.0.table.lock();
         table.retain(|_, session| !self.is_over(session, created));
         make_room(&mut table, &caller);
         let session = Session {
@@ -180,7 +177,7 @@ impl Sessions {
     pub(crate) fn find(&self, head: &RequestHead, directory: Option<&Directory>) -> Option<FoundSession> {
         let id = self.id_of(head)?;
         let now = Instant::now();
-        let mut table = self.table();
+        let mut table = self.0.table.lock();
         let session = table.get_mut(&id)?;
         if self.is_over(session, now) || !has_valid_token(session, directory) {
             table.remove(&id);
@@ -194,7 +191,7 @@ impl Sessions {
     pub(crate) fn is_active(&self, head: &RequestHead, directory: Option<&Directory>) -> bool {
         let Some(id) = self.id_of(head) else { return false };
         let now = Instant::now();
-        let table = self.table();
+        let table = self.0.table.lock();
         table
             .get(&id)
             .is_some_and(|session| !self.is_over(session, now) && has_valid_token(session, directory))
@@ -216,7 +213,7 @@ impl Sessions {
         directory: Option<&Directory>,
     ) -> Vec<ListedSession> {
         let (now, current) = (Instant::now(), self.id_of(head));
-        let mut table = self.table();
+        let mut table = self.0.table.lock();
         table.retain(|_, session| !self.is_over(session, now) && has_valid_token(session, directory));
         let visible = table.iter().filter(|(_, session)| may_manage(caller, &session.caller));
         let mut listed: Vec<_> =
@@ -234,7 +231,7 @@ impl Sessions {
         id: SessionId,
     ) -> Option<ListedSession> {
         let current = self.id_of(head);
-        let mut table = self.table();
+        let mut table = self.0.table.lock();
         let is_wanted = |session: &Session| session.public_id == id && may_manage(caller, &session.caller);
         let key = table.iter().find(|(_, session)| is_wanted(session)).map(|(key, _)| *key)?;
         let session = table.remove(&key)?;
@@ -243,7 +240,7 @@ impl Sessions {
 
     /// Ends all sessions of the caller's credential or person. Returns their number.
     pub(crate) fn end_all_of(&self, caller: &Caller) -> usize {
-        let mut table = self.table();
+        let mut table = self.0.table.lock();
         let before = table.len();
         table.retain(|_, session| session.caller.identity() != caller.identity());
         before - table.len()
@@ -265,7 +262,7 @@ impl Sessions {
             };
             is_of_person && is_it
         };
-        let mut table = self.table();
+        let mut table = self.0.table.lock();
         let before = table.len();
         table.retain(|_, session| !is_ended(session));
         before - table.len()
@@ -275,7 +272,7 @@ impl Sessions {
     /// other one would become the session of the browser, so its session ends, too.
     pub(crate) fn end(&self, head: &RequestHead) -> Vec<String> {
         for id in self.0.cookies.all_values(head) {
-            self.table().remove(&hash(id));
+            self.0.table.lock().remove(&hash(id));
         }
         self.0.cookies.remove(head)
     }

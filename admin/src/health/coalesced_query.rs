@@ -7,9 +7,10 @@
 //! If the thread has died, callers get `None` at once. If it hangs, callers wait until it returns, so callers that must
 //! not wait need a timeout.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cairn_sync::{Condvar, Mutex};
 use futures_channel::oneshot;
 
 /// A query with its thread. Dropping it ends the thread after the current run.
@@ -31,27 +32,21 @@ struct State<T> {
 }
 
 impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // A panic never leaves the state half-changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until there is a caller, and then until `not_before`. Returns the waiting callers, or `None` when the
     /// query is closed.
     fn next_callers(&self, not_before: Instant) -> Option<Vec<oneshot::Sender<T>>> {
         let is_idle = |state: &mut State<T>| state.waiting.is_empty() && !state.is_closed;
-        let mut state = self.changed.wait_while(self.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.changed.wait_while(self.state.lock(), is_idle);
         let pause = not_before.saturating_duration_since(Instant::now());
         if !pause.is_zero() {
-            let waited = self.changed.wait_timeout_while(state, pause, |state| !state.is_closed);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout_while(state, pause, |state| !state.is_closed);
         }
         (!state.is_closed).then(|| std::mem::take(&mut state.waiting))
     }
 
     /// Closes the query. Waiting callers get `None`.
     fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         state.waiting.clear();
         self.changed.notify_all();
@@ -98,7 +93,7 @@ impl<T: Clone + Send + 'static> CoalescedQuery<T> {
     pub(crate) async fn run(&self) -> Option<T> {
         let (caller, result) = oneshot::channel();
         {
-            let mut state = self.shared.lock();
+            let mut state = self.shared.state.lock();
             if state.is_closed {
                 return None;
             }
@@ -178,7 +173,7 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(block_on(poll_once(query.run())), None);
         }
-        assert_eq!(query.shared.lock().waiting.len(), 1, "the last caller");
+        assert_eq!(query.shared.state.lock().waiting.len(), 1, "the last caller");
         drop(go_on);
         assert_eq!(block_on(first), Some(()));
     }

@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cairn_engine::{HoldState, Store};
 use cairn_model::{Clock, SystemClock, Timestamp};
+use cairn_sync::Mutex;
 
 use super::bucket_days::BucketDays;
 use super::dismissals::{Dismissal, Dismissals, TooMany};
@@ -80,10 +81,6 @@ pub(crate) struct MetricHistory {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl MetricHistory {
     /// Reads what was kept in the data folder, and starts the thread. It ends with the store, too.
     ///
@@ -106,7 +103,7 @@ impl MetricHistory {
                         let Some(store) = weak.upgrade() else { break };
                         sample(&store, &written);
                         if file.saved.elapsed() >= SAVE_INTERVAL {
-                            lock(&written).days.record(&store, SystemClock.now());
+                            written.lock().days.record(&store, SystemClock.now());
                             drop(store);
                             file.save(&written);
                         }
@@ -114,7 +111,7 @@ impl MetricHistory {
                 }
             }
             if let Some(store) = weak.upgrade() {
-                lock(&written).days.record(&store, SystemClock.now());
+                written.lock().days.record(&store, SystemClock.now());
             }
             file.save(&written);
         })?;
@@ -123,20 +120,20 @@ impl MetricHistory {
 
     /// Writes the file and ends the thread. Blocks for a few milliseconds. Nothing is written afterwards.
     pub(crate) fn close(&self) {
-        *lock(&self.saves) = None;
+        *self.saves.lock() = None;
         // A panic of the thread has been logged.
-        let _ = lock(&self.thread).take().map(JoinHandle::join);
+        let _ = self.thread.lock().take().map(JoinHandle::join);
     }
 
     /// Returns when the history began.
     pub(crate) fn started(&self) -> Timestamp {
-        lock(&self.state).started
+        self.state.lock().started
     }
 
     /// Returns the samples of a period, the oldest first. Those before the period are left out.
     pub(crate) fn samples(&self, period: Period, now: Timestamp) -> Vec<MetricSample> {
         let begin = Timestamp(now.0.saturating_sub(period.seconds() * 1000));
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let found = state.series.iter().find(|series| series.period == period);
         let samples = found.into_iter().flat_map(|series| &series.samples);
         samples.filter(|sample| sample.end > begin).copied().collect()
@@ -144,19 +141,19 @@ impl MetricHistory {
 
     /// Returns the space by bucket of the last 90 days.
     pub(crate) fn days(&self) -> BucketDays {
-        lock(&self.state).days.clone()
+        self.state.lock().days.clone()
     }
 
     /// Returns when the last backups were made, the oldest first.
     pub(crate) fn backups(&self, store: &Store) -> Vec<Timestamp> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.note_backup(store);
         state.backups.iter().copied().collect()
     }
 
     /// Returns what is dismissed now.
     pub(crate) fn dismissals(&self, now: Timestamp) -> Vec<Dismissal> {
-        lock(&self.state).dismissals.at(now)
+        self.state.lock().dismissals.at(now)
     }
 
     /// Dismisses something until a time, or takes that back if the time is over.
@@ -164,16 +161,16 @@ impl MetricHistory {
     /// # Errors
     /// [`TooMany`] when as many things are dismissed as can be.
     pub(crate) fn dismiss(&self, dismissal: Dismissal, now: Timestamp) -> Result<(), TooMany> {
-        lock(&self.state).dismissals.set(dismissal, now)?;
+        self.state.lock().dismissals.set(dismissal, now)?;
         // The thread has only gone if the store is closed.
-        let _ = lock(&self.saves).as_ref().map(|saves| saves.send(()));
+        let _ = self.saves.lock().as_ref().map(|saves| saves.send(()));
         Ok(())
     }
 }
 
 fn sample(store: &Store, state: &Mutex<State>) {
     let reading = Reading::take(store);
-    let mut state = lock(state);
+    let mut state = state.lock();
     state.series.iter_mut().for_each(|series| series.add(&reading));
     state.note_backup(store);
 }
@@ -190,7 +187,7 @@ impl File {
     fn save(&mut self, state: &Mutex<State>) {
         self.saved = Instant::now();
         // The lock is not held while the device is waited for.
-        let kept = lock(state).kept();
+        let kept = state.lock().kept();
         let result = history_file::save(&self.folder, &kept);
         if let (Err(error), false) = (&result, self.has_failed) {
             tracing::warn!(

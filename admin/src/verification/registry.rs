@@ -1,9 +1,10 @@
 //! Registry of the running verifications, with a limit on their number.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cairn_engine::{Bucket, VerifyProgress};
 use cairn_model::{Clock, ObjectKey, SystemClock, Timestamp};
+use cairn_sync::Mutex;
 
 use crate::error::AdminError;
 use crate::limits::VERIFICATIONS_MAX;
@@ -30,10 +31,6 @@ pub(crate) struct VerificationPermit {
 }
 
 impl Verifications {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<RunningVerification>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Registers a verification of a bucket, or of one object of it.
     ///
     /// # Errors
@@ -43,7 +40,7 @@ impl Verifications {
         bucket: &Bucket,
         key: Option<&ObjectKey>,
     ) -> Result<VerificationPermit, AdminError> {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         if all.len() >= VERIFICATIONS_MAX {
             return Err(AdminError::TooManyRequests(
                 "the maximum number of verifications is already running".into(),
@@ -64,12 +61,12 @@ impl Verifications {
 
     /// Returns the running verifications, in the order in which they began.
     pub(crate) fn all(&self) -> Vec<Arc<RunningVerification>> {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 }
 
 impl Drop for VerificationPermit {
     fn drop(&mut self) {
-        self.registry.lock().retain(|other| !Arc::ptr_eq(other, &self.running));
+        self.registry.0.lock().retain(|other| !Arc::ptr_eq(other, &self.running));
     }
 }

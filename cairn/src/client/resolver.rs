@@ -4,9 +4,9 @@
 //! so that the lookup can time out. A command that sends many small requests would start as many threads.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cairn_sync::Mutex;
 use ureq::Error;
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -39,7 +39,7 @@ impl KeepingResolver {
             let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
             return Some(vec![SocketAddr::new(address, authority.port_u16().unwrap_or(default))]);
         }
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         let known = last.as_ref()?;
         let is_valid = known.authority == authority.as_str() && known.at.elapsed() < KEPT;
         is_valid.then(|| known.addresses.clone())
@@ -65,7 +65,7 @@ impl Resolver for KeepingResolver {
                 addresses: found.iter().copied().collect(),
                 at: Instant::now(),
             };
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+            *self.last.lock() = Some(known);
         }
         Ok(found)
     }
@@ -85,11 +85,11 @@ mod tests {
         let (authority, address) = ("store:9000".to_owned(), SocketAddr::from(([10, 0, 0, 1], 9000)));
         let now = Instant::now();
         let addresses = vec![address];
-        *resolver.last.lock().expect("no panic") = Some(Known { authority, addresses, at: now });
+        *resolver.last.lock() = Some(Known { authority, addresses, at: now });
         assert_eq!(known("http://store:9000/b"), Some(vec![address]));
         assert_eq!(known("http://store:9001/b"), None);
         if let Some(earlier) = now.checked_sub(KEPT) {
-            resolver.last.lock().expect("no panic").as_mut().expect("known").at = earlier;
+            resolver.last.lock().as_mut().expect("known").at = earlier;
             assert_eq!(known("http://store:9000/b"), None);
         }
     }

@@ -1,10 +1,9 @@
 //! Sends several requests at a time, and counts those that were refused.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use cairn_sync::Mutex;
 use serde_json::json;
 
 use crate::client::Client;
@@ -43,7 +42,7 @@ impl Batch {
                 let Some(item) = items.get(index) else { break };
                 if let Err(failure) = work(item) {
                     is_over.fetch_or(!matches!(failure, Failure::Failed(_)), Ordering::Relaxed);
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).push((index, failure));
+                    failed.lock().push((index, failure));
                 }
             }
         };
@@ -53,7 +52,7 @@ impl Batch {
             }
             worker();
         });
-        let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = failed.into_inner();
         failed.sort_by_key(|(index, _)| *index);
         let is_fatal = |(_, failure): &(usize, Failure)| !matches!(failure, Failure::Failed(_));
         if let Some(fatal) = failed.iter().position(is_fatal) {
@@ -106,12 +105,12 @@ mod tests {
         let seen = Mutex::new(Vec::new());
         let mut batch = Batch::default();
         let work = |item: &u32| {
-            seen.lock().expect("no panic").push(*item);
+            seen.lock().push(*item);
             if item.is_multiple_of(10) { Err("refused".into()) } else { Ok(()) }
         };
         assert_eq!(batch.run(&items, u32::to_string, work), Ok(()));
         assert_eq!((batch.done, batch.refused), (90, 10));
-        let mut seen = seen.lock().expect("no panic").clone();
+        let mut seen = seen.lock().clone();
         seen.sort_unstable();
         assert_eq!(seen, items);
         assert_eq!(batch.result("item", "kept"), Err("10 items were not kept".into()));

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use cairn_sync::Mutex;
 
 /// One request: its first line, its header lines, its body.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +37,7 @@ impl Scripted {
         std::thread::spawn(move || {
             let mut answers = answers.into_iter();
             for mut stream in listener.incoming().map_while(Result::ok) {
-                kept.lock().unwrap().push(read(&stream));
+                kept.lock().push(read(&stream));
                 // The client may have closed the connection.
                 let _ = stream.write_all(&answers.next().unwrap_or_default());
             }
@@ -45,7 +47,7 @@ impl Scripted {
 
     /// Returns the requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 

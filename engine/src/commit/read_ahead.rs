@@ -10,8 +10,9 @@
 use crate::format::keys;
 use crate::slice::Slice;
 use crate::slice::command::Command;
+use cairn_sync::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Lookups at the same time. Devices serve about as many reads in parallel without much delay.
@@ -134,22 +135,22 @@ impl Threads {
         if self.handles.is_empty() {
             return;
         }
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.keys = keys;
         self.shared.begun.notify_all();
         while !state.keys.is_empty() || state.busy > 0 {
-            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.ended.wait(state);
         }
     }
 
     fn faults(&self) -> u64 {
-        self.shared.lock().faults
+        self.shared.state.lock().faults
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.shared.lock().must_end = true;
+        self.shared.state.lock().must_end = true;
         self.shared.begun.notify_all();
         for handle in self.handles.drain(..) {
             // It has caught its panics.
@@ -159,17 +160,13 @@ impl Drop for Threads {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Looks keys up until the end.
     fn run(&self, look_up: impl Fn(&[u8])) {
         let mut known = faults_of_this_thread();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !state.must_end {
             let Some(key) = state.keys.pop() else {
-                state = self.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.begun.wait(state);
                 continue;
             };
             state.busy += 1;
@@ -177,7 +174,7 @@ impl Shared {
             // After a panic, the committer would wait for this key forever. The transaction meets the same record.
             let _ = catch_unwind(AssertUnwindSafe(|| look_up(&key)));
             let faults = faults_of_this_thread();
-            state = self.lock();
+            state = self.state.lock();
             state.faults += faults - known;
             known = faults;
             state.busy -= 1;
@@ -198,8 +195,9 @@ fn read_record(slice: &Slice, key: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::{CHANGES_MIN, FAULTS_BEGIN, ReadAhead, Threads};
+    use cairn_sync::Mutex;
     use std::collections::BTreeSet;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     #[test]
     fn lookups_begin_with_faults_and_end_without() {
@@ -222,15 +220,15 @@ mod tests {
         let seen = Arc::<Mutex<BTreeSet<Vec<u8>>>>::default();
         let noted = Arc::clone(&seen);
         let threads = Threads::start(0, move |key| {
-            noted.lock().expect("no panic while it is locked").insert(key.to_vec());
+            noted.lock().insert(key.to_vec());
             assert!(key != [3], "a planted panic");
         });
         for round in 1..=50u8 {
             let keys: Vec<_> =
                 (0..round.max(u8::try_from(CHANGES_MIN).expect("small"))).map(|key| vec![key]).collect();
-            seen.lock().expect("no panic").clear();
+            seen.lock().clear();
             threads.look_up(keys.clone());
-            assert_eq!(*seen.lock().expect("no panic"), keys.into_iter().collect());
+            assert_eq!(*seen.lock(), keys.into_iter().collect());
         }
         assert_eq!(Arc::strong_count(&threads.shared), 1 + super::THREADS);
         let shared = Arc::downgrade(&threads.shared);

@@ -12,8 +12,9 @@
 //! Each change is one line in the log.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use cairn_sync::Mutex;
 
 use crate::limits::{
     FIRST_RESERVATION_BYTES, GROWTH_BYTES_MIN, LOW_PERCENT_RECOVERY, METADATA_HEADROOM_FIRST,

@@ -27,10 +27,10 @@ use crate::format::superblock::StoreId;
 use crate::limits::{UNIT_BYTES, VOLUME_BYTES_MAX};
 use cairn_lmdb::FlushFailures;
 use cairn_model::{u64_of, usize_of};
+use cairn_sync::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 const MAGIC: &[u8; 8] = b"CAIRNVOL";
 const FORMAT: u32 = 1;
@@ -341,8 +341,7 @@ impl Volume {
     /// Flushes the file. A failure makes the volume read-only, whatever the flush was for: see [`Self::flush`].
     fn flush_with(&self, flush: impl FnOnce(&VolumeFile) -> io::Result<()>) -> io::Result<()> {
         // The simulation runs one thread at a time and may stop it in a flush. Nobody may wait for that one outside of a stop.
-        let _one_at_a_time =
-            (!self.file.is_simulated()).then(|| self.flushing.lock().unwrap_or_else(PoisonError::into_inner));
+        let _one_at_a_time = (!self.file.is_simulated()).then(|| self.flushing.lock());
         self.check_writable()?;
         self.flush_failures.counted(flush(&self.file)).inspect_err(|error| {
             self.failed.store(true, Ordering::Release);

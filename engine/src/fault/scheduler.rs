@@ -6,8 +6,9 @@
 //! are the top of each thread's loop, every flush of a volume, and both sides of a commit. A released scheduler stops no one.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
+
+use cairn_sync::{Condvar, Mutex, MutexGuard};
 
 /// A thread of a store, by the number of its slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,23 +55,19 @@ impl Scheduler {
         scheduler
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait(state)
     }
 
     /// Registers the calling thread as `thread` and stops it at the top of its loop.
     pub(super) fn enter(&self, thread: StoreThread) {
-        self.lock().threads.insert(std::thread::current().id(), thread);
+        self.state.lock().threads.insert(std::thread::current().id(), thread);
         self.reach(StopPoint::Idle);
     }
 
     /// Stops the calling thread until it is stepped. Threads that were never registered are not stopped.
     pub(super) fn reach(&self, point: StopPoint) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(thread) = state.threads.get(&std::thread::current().id()).copied() else { return };
         if state.released {
             return;
@@ -85,7 +82,7 @@ impl Scheduler {
 
     /// Blocks until a thread has stopped; returns where.
     pub fn stop_of(&self, thread: StoreThread) -> StopPoint {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if let Some(point) = state.stopped.get(&thread) {
                 return *point;
@@ -97,14 +94,14 @@ impl Scheduler {
     /// Lets a thread run to its next stop point; returns that. The thread must have something to do.
     pub fn step(&self, thread: StoreThread) -> StopPoint {
         self.stop_of(thread);
-        self.lock().stopped.remove(&thread);
+        self.state.lock().stopped.remove(&thread);
         self.changed.notify_all();
         self.stop_of(thread)
     }
 
     /// Stops no thread from now on.
     pub fn release(&self) {
-        self.lock().released = true;
+        self.state.lock().released = true;
         self.changed.notify_all();
     }
 }

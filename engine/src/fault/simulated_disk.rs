@@ -12,11 +12,12 @@
 
 use super::{Random, Scheduler, SimulatedBuffer, StopPoint};
 use cairn_model::usize_of;
+use cairn_sync::Mutex;
 use futures_lite::future::yield_now;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of a page of an image.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -170,10 +171,6 @@ impl SimulatedDisk {
         Self { root: root.to_owned(), state: Mutex::new(state), scheduler: OnceLock::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_owned()
     }
@@ -190,36 +187,36 @@ impl SimulatedDisk {
 
     /// Plans a failure.
     pub fn plan(&self, fault: Fault) {
-        self.lock().faults.push(fault);
+        self.state.lock().faults.push(fault);
     }
 
     /// Drops all planned failures.
     pub fn clear_faults(&self) {
-        self.lock().faults.clear();
+        self.state.lock().faults.clear();
     }
 
     /// The number of operations of this kind so far, failed ones included.
     #[must_use]
     pub fn count(&self, operation: Operation) -> u64 {
-        self.lock().counts.get(&operation).copied().unwrap_or(0)
+        self.state.lock().counts.get(&operation).copied().unwrap_or(0)
     }
 
     /// The files and names of this moment.
     pub(super) fn files_and_names(&self) -> (Vec<FileState>, Names) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.files.clone(), state.names.clone())
     }
 
     pub(crate) fn list(&self, folder: &Path) -> Vec<PathBuf> {
         let folder = self.relative(folder);
-        let state = self.lock();
+        let state = self.state.lock();
         let inside = state.names.live.keys().filter(|path| path.parent() == Some(&folder));
         inside.map(|path| self.root.join(path)).collect()
     }
 
     pub(crate) fn create(self: &Arc<Self>, path: &Path) -> io::Result<SimulatedFile> {
         let path = self.relative(path);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.names.live.contains_key(&path) {
             return Err(error(libc::EEXIST));
         }
@@ -230,14 +227,14 @@ impl SimulatedDisk {
     }
 
     pub(crate) fn open(self: &Arc<Self>, path: &Path) -> io::Result<SimulatedFile> {
-        let found = self.lock().names.live.get(&self.relative(path)).copied();
+        let found = self.state.lock().names.live.get(&self.relative(path)).copied();
         let number = found.ok_or_else(|| error(libc::ENOENT))?;
         Ok(SimulatedFile { disk: Arc::clone(self), number })
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let (from, to) = (self.relative(from), self.relative(to));
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.names.live.get(&from).copied().ok_or_else(|| error(libc::ENOENT))?;
         state.names.change(vec![NameChange::Remove(from), NameChange::Put(to, number)]);
         Ok(())
@@ -245,7 +242,7 @@ impl SimulatedDisk {
 
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         let path = self.relative(path);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.names.live.contains_key(&path) {
             return Err(error(libc::ENOENT));
         }
@@ -256,7 +253,7 @@ impl SimulatedDisk {
     /// Makes all names durable, those of other folders too.
     pub(crate) fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
         self.stop_before_flush();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match state.count_and_fail(Operation::SyncFolder) {
             Some(Effect::Lie) => return Ok(()),
             Some(Effect::Error(number)) => return Err(error(number)),
@@ -385,12 +382,12 @@ impl FileState {
 
 impl SimulatedFile {
     pub(crate) fn length(&self) -> u64 {
-        self.disk.lock().file(self.number).length
+        self.disk.state.lock().file(self.number).length
     }
 
     /// Reads up to the end of the file.
     fn read_now(&self, offset: u64, bytes: usize) -> Vec<u8> {
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state.lock();
         let file = state.file(self.number);
         let end = (offset + bytes as u64).min(file.length);
         let mut read = Vec::with_capacity(bytes);
@@ -417,13 +414,13 @@ impl SimulatedFile {
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature is that of a file")]
     pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.disk.lock().write(self.number, bytes, offset, WriteState::Completed);
+        self.disk.state.lock().write(self.number, bytes, offset, WriteState::Completed);
         Ok(())
     }
 
     /// Zeros a part of the file. Like a write, this is durable after the next flush and can be torn.
     pub(crate) fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state.lock();
         if let Some(Effect::Error(number)) = state.count_and_fail(Operation::Punch) {
             return Err(error(number));
         }
@@ -432,7 +429,7 @@ impl SimulatedFile {
     }
 
     pub(crate) fn allocate(&self, to: u64) -> io::Result<()> {
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state.lock();
         let failure = match state.count_and_fail(Operation::Grow) {
             Some(Effect::Error(number)) => Some(number),
             Some(Effect::Short | Effect::Lie) | None => None,
@@ -454,13 +451,13 @@ impl SimulatedFile {
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature is that of a file")]
     pub(crate) fn set_length(&self, bytes: u64) -> io::Result<()> {
-        self.disk.lock().file(self.number).set_length(bytes);
+        self.disk.state.lock().file(self.number).set_length(bytes);
         Ok(())
     }
 
     /// Changes the times of the file, which are not simulated.
     pub(crate) fn touch(&self) -> io::Result<()> {
-        match self.disk.lock().count_and_fail(Operation::Touch) {
+        match self.disk.state.lock().count_and_fail(Operation::Touch) {
             Some(Effect::Error(number)) => Err(error(number)),
             Some(Effect::Short | Effect::Lie) | None => Ok(()),
         }
@@ -468,7 +465,7 @@ impl SimulatedFile {
 
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.disk.stop_before_flush();
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state.lock();
         let effect = state.count_and_fail(Operation::Flush);
         let file = state.file(self.number);
         match effect {
@@ -492,7 +489,7 @@ impl SimulatedFile {
     /// Reads as an executor does: the read takes a few yields.
     pub(crate) async fn read(&self, offset: u64, bytes: usize) -> io::Result<SimulatedBuffer> {
         let (yields, effect) = {
-            let mut state = self.disk.lock();
+            let mut state = self.disk.state.lock();
             (state.random.below(YIELDS_BOUND), state.count_and_fail(Operation::Read))
         };
         for _ in 0..yields {
@@ -510,7 +507,7 @@ impl SimulatedFile {
     pub(crate) async fn write(&self, buffer: &SimulatedBuffer, offset: u64) -> io::Result<usize> {
         let bytes = buffer.bytes();
         let (yields, effect, write, count) = {
-            let mut state = self.disk.lock();
+            let mut state = self.disk.state.lock();
             let (yields, effect) = (state.random.below(YIELDS_BOUND), state.count_and_fail(Operation::Write));
             let count = match effect {
                 Some(Effect::Short | Effect::Error(_)) => bytes.len() / 2,
@@ -526,7 +523,7 @@ impl SimulatedFile {
         if let Some(Effect::Error(number)) = effect {
             return Err(error(number));
         }
-        self.disk.lock().file(self.number).complete(write);
+        self.disk.state.lock().file(self.number).complete(write);
         Ok(count)
     }
 }

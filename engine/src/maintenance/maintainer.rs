@@ -27,7 +27,7 @@ use crate::space::growth::growth_step;
 use cairn_model::u64_of;
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Units that are written in advance before the maintainer checks its requests again (8 MiB).
@@ -75,10 +75,9 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
 /// Takes the requests for growth. If there is nothing to do, waits for at most `pause`. Returns `None` if the maintainer must
 /// stop.
 fn wait_for_requests(slice: &Slice, is_idle: bool, pause: Duration) -> Option<Vec<GrowthRequest>> {
-    let mut requests = slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut requests = slice.space.maintenance.lock();
     if is_idle && requests.growth.is_empty() && !requests.woken && !requests.stop {
-        let waited = slice.space.maintenance_wake.wait_timeout(requests, pause);
-        requests = waited.unwrap_or_else(PoisonError::into_inner).0;
+        requests = slice.space.maintenance_wake.wait_timeout(requests, pause);
     }
     let growth = std::mem::take(&mut requests.growth);
     requests.woken = false;
@@ -88,7 +87,7 @@ fn wait_for_requests(slice: &Slice, is_idle: bool, pause: Duration) -> Option<Ve
 
 /// Reports each volume that has become read-only. The failed flush may have been that of another thread.
 fn report_failed_volumes(slice: &Slice, reported: &mut BTreeSet<u32>) {
-    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner);
+    let volumes = slice.space.volumes.read();
     for volume in volumes.iter() {
         if !volume.failed() {
             reported.remove(&volume.number);
@@ -146,11 +145,11 @@ fn keep_metadata_headroom(slice: &Slice, disk: &DiskSpace) {
 ///
 /// With `wanted` 0 the slice grows in advance by one step, which takes at most half of the disk space above the reserve.
 fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError> {
-    let _one_at_a_time = disk.growing.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = disk.growing.lock();
     let available = if wanted > 0 { disk.measure() } else { disk.measure() / 2 };
     let block = u64_of(BLOCK_BYTES);
     let needed = (units_for(wanted) * UNIT_BYTES).next_multiple_of(block) + block;
-    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().clone();
     let step =
         (growth_step(slice.space.allocated_units()) * UNIT_BYTES).max(needed).min(available / block * block);
     if step < needed {
@@ -222,7 +221,7 @@ fn add_volume(slice: &Slice, number: u32, bytes: u64) -> io::Result<()> {
     )?;
     // Unit 0 is the header.
     let free = Extent::between(number, 1, volume.units());
-    slice.space.volumes.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(volume));
+    slice.space.volumes.write().push(Arc::new(volume));
     slice.space.allocator.add(free, FreeKind::Fresh);
     Ok(())
 }

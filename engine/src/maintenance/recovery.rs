@@ -23,7 +23,7 @@ use crate::fault_reports::StoreFault;
 use crate::limits::{METADATA_HEADROOM, RECOVERY_PAUSE_MAX, RECOVERY_PAUSE_MIN, RECOVERY_TESTS};
 use crate::slice::Slice;
 use cairn_lmdb::OpenCompactOptions;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Tries to recover a slice. Owned by its maintainer.
@@ -43,7 +43,7 @@ impl Recovery {
 
     /// Tests the device if something has failed and it is time, and recovers the slice after enough passed tests.
     pub(crate) fn step(&mut self, slice: &Slice, disk: &DiskSpace, now: Instant) {
-        let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let volumes = slice.space.volumes.read().clone();
         let failed: Vec<_> = volumes.iter().filter(|volume| volume.failed()).cloned().collect();
         if failed.is_empty() && !slice.commits.stopped.is_set() {
             *self = Self::new();
@@ -79,7 +79,7 @@ fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
     if !slice.commits.stopped.is_set() {
         return true;
     }
-    let proceed = |_| !slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner).stop;
+    let proceed = |_| !slice.space.maintenance.lock().stop;
     let options = OpenCompactOptions {
         headroom_bytes: METADATA_HEADROOM,
         available_bytes: disk.measure(),

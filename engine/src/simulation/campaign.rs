@@ -25,7 +25,7 @@ use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Steps of the store's threads in one session.
 const STEPS: usize = 160;
@@ -362,7 +362,7 @@ impl<'s> Driver<'s> {
 
 /// Returns whether a slice's maintainer would find something to do if it ran now.
 fn maintainer_has_work(slice: &Slice) -> bool {
-    let requests = slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+    let requests = slice.space.maintenance.lock();
     requests.woken || !requests.growth.is_empty()
 }
 

@@ -19,7 +19,7 @@ use crate::types::bucket::Usage;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The remains of a store after a power cut at one moment, and what must be found in them.
 pub(crate) struct CutPoint {
@@ -159,7 +159,7 @@ fn check_inspection(store: &Store, usage: &Usage) -> Result<(), Violation> {
 fn check_space(store: &Store, owned_units: u64) -> Result<(), Violation> {
     let (mut units, mut free) = (0, 0);
     for slice in &store.slices {
-        let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = slice.space.volumes.read();
         units += volumes.iter().map(|volume| u64::from(volume.units() - 1)).sum::<u64>();
         let state = slice.space.allocator.free_space();
         free += state.free_units + state.hole_units;

@@ -15,9 +15,9 @@ use crate::format::extent::Extent;
 use crate::limits::FOLLOWED_CHANGES_MAX;
 use crate::types::bucket::Usage;
 use cairn_lmdb::Environment;
+use cairn_sync::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The followers of a change log, as errors name them. There is one at a time.
 pub(crate) const FOLLOWERS: &str = "an inspection, repair or upgrade";
@@ -114,10 +114,6 @@ pub(crate) struct ChangeLog {
 }
 
 impl ChangeLog {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns whether changes must be logged. The committer must ask after it has begun its transaction, not before.
     pub(crate) fn is_followed(&self) -> bool {
         self.followed.load(Ordering::SeqCst)
@@ -142,7 +138,7 @@ impl ChangeLog {
 
     /// Appends the changes of transaction `txn`, which is about to be committed.
     pub(crate) fn append(&self, txn: u64, changes: Vec<Change>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !self.is_followed() || state.overflowed {
             return;
         }
@@ -155,7 +151,7 @@ impl ChangeLog {
 
     /// Removes the changes of transaction `txn`, which was not committed.
     pub(crate) fn withdraw(&self, txn: u64) {
-        self.lock().changes.retain(|(of, _)| *of != txn);
+        self.state.lock().changes.retain(|(of, _)| *of != txn);
     }
 
     /// Returns the extents of records that were added in transactions after number `txn`.
@@ -163,7 +159,7 @@ impl ChangeLog {
     /// # Errors
     /// [`EngineError::Conflict`] if that is unknown: there is no follower, or the log has overflowed.
     pub(crate) fn added_after(&self, txn: u64) -> Result<Vec<Extent>, EngineError> {
-        let state = self.lock();
+        let state = self.state.lock();
         if !self.is_followed() || state.overflowed {
             return Err(EngineError::Conflict);
         }
@@ -181,7 +177,7 @@ pub(crate) struct Following<'l> {
 impl Following<'_> {
     /// Takes all changes up to transaction `txn` out of the log. Returns `None` if the log has overflowed.
     pub(crate) fn take_up_to(&self, txn: u64) -> Option<Vec<Change>> {
-        let mut state = self.log.lock();
+        let mut state = self.log.state.lock();
         if state.overflowed {
             return None;
         }
@@ -192,7 +188,7 @@ impl Following<'_> {
 
 impl Drop for Following<'_> {
     fn drop(&mut self) {
-        let mut state = self.log.lock();
+        let mut state = self.log.state.lock();
         self.log.followed.store(false, Ordering::SeqCst);
         *state = State::default();
     }

@@ -4,8 +4,9 @@ use crate::error::EngineError;
 use crate::format::due_record::DueState;
 use crate::slice::tables::Tables;
 use cairn_lmdb::ReadTxn;
+use cairn_sync::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The state of each bucket's index, by the bucket's id. Buckets without an index are not in it.
 pub(crate) type DueStateMap = Arc<BTreeMap<u64, DueState>>;
@@ -16,11 +17,11 @@ pub(crate) struct DueStates(Mutex<DueStateMap>);
 
 impl DueStates {
     pub(crate) fn get(&self) -> DueStateMap {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.lock())
     }
 
     pub(crate) fn set(&self, states: DueStateMap) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = states;
+        *self.0.lock() = states;
     }
 }
 

@@ -13,8 +13,9 @@
 use crate::error::EngineError;
 use crate::types::event::{EventType, Tick};
 use cairn_model::Timestamp;
+use cairn_sync::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A floor above all ticks: no transaction with events is in progress.
@@ -56,9 +57,8 @@ impl EventSignal {
     /// Waits until the generation differs from `seen`, or for `limit`. Returns the generation. Blocks.
     pub fn wait(&self, seen: u64, limit: Duration) -> u64 {
         self.waiters.fetch_add(1, Ordering::SeqCst);
-        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(guard, limit, |()| self.generation() == seen);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let guard = self.lock.lock();
+        drop(self.changed.wait_timeout_while(guard, limit, |()| self.generation() == seen));
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         self.generation()
     }
@@ -68,7 +68,7 @@ impl EventSignal {
         self.generation.fetch_add(1, Ordering::SeqCst);
         // A waiter counts itself before it looks at the generation, so one of both sees the other.
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(self.lock.lock());
             self.changed.notify_all();
         }
     }

@@ -44,7 +44,7 @@ use crate::slice::volume_space::VolumeSpace;
 use crate::types::bucket::Usage;
 use cairn_lmdb::{Environment, FlushFailures, LogOptions};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Distance between two sequences of one slice.
 const SEQUENCE_STEP: u64 = 256;
@@ -186,7 +186,7 @@ impl Slice {
     /// Adds all units that no record owns to the allocator. The file system knows which of them are allocated.
     fn load_free_map(&self) -> Result<(), OpenError> {
         let meta = self.folder.join("meta");
-        let volumes = self.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let volumes = self.space.volumes.read().clone();
         let mut allocations = Vec::with_capacity(volumes.len());
         for volume in &volumes {
             allocations.push(volume.allocation().doing("mapping", &volume.path)?);

@@ -7,8 +7,8 @@ use crate::error::EngineError;
 use crate::limits::{BATCH_COMMANDS_MAX, BATCH_INLINE_BYTES_MAX, QUEUE_COMMANDS_MAX};
 use crate::slice::command::Command;
 use crate::slice::staged::StagedPayload;
+use cairn_sync::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
 struct State {
@@ -24,16 +24,12 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a command.
     ///
     /// # Errors
     /// [`EngineError::Overloaded`] if the queue is full, and [`EngineError::ShuttingDown`] if it is closed.
     pub(crate) fn push(&self, command: Command) -> Result<(), EngineError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::ShuttingDown);
         }
@@ -51,7 +47,7 @@ impl Queue {
     /// failed.
     pub(crate) fn push_all(&self, commands: Vec<Command>) {
         let (refused, error) = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let mut commands = commands.into_iter();
             let was_empty = state.commands.is_empty();
             if !state.closed {
@@ -69,12 +65,12 @@ impl Queue {
     /// Waits for commands and takes as many as a transaction may hold, at least one. Returns `None` if the queue is closed
     /// and empty.
     pub(crate) fn take(&self) -> Option<Vec<Command>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.commands.is_empty() {
             if state.closed {
                 return None;
             }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.filled.wait(state);
         }
         let mut inline = 0;
         let mut fits = |command: &Command| {
@@ -88,12 +84,12 @@ impl Queue {
 
     /// Returns the number of waiting commands.
     pub(crate) fn waiting(&self) -> usize {
-        self.lock().commands.len()
+        self.state.lock().commands.len()
     }
 
     /// Refuses further commands. Those that wait are still taken.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.filled.notify_all();
     }
 }

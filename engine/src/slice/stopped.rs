@@ -1,7 +1,8 @@
 //! The latch that refuses changes of a slice, with its reason.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cairn_sync::Mutex;
 
 /// Stops all changes of a slice, or of the bucket catalog, after a failure of the device.
 #[derive(Debug, Default)]
@@ -11,13 +12,9 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    fn lock(&self) -> MutexGuard<'_, Option<String>> {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the reason why no change is accepted, if there is one.
     pub(crate) fn get(&self) -> Option<String> {
-        if self.is_set() { self.lock().clone() } else { None }
+        if self.is_set() { self.reason.lock().clone() } else { None }
     }
 
     /// Returns whether no change is accepted.
@@ -27,7 +24,7 @@ impl Stopped {
 
     /// Stops all changes. Returns whether they were not stopped yet; otherwise the first reason is kept.
     pub(crate) fn set(&self, reason: String) -> bool {
-        let mut first = self.lock();
+        let mut first = self.reason.lock();
         let is_first = first.is_none();
         first.get_or_insert(reason);
         self.is_set.store(true, Ordering::Release);
@@ -36,7 +33,7 @@ impl Stopped {
 
     /// Accepts changes again.
     pub(crate) fn clear(&self) {
-        let mut reason = self.lock();
+        let mut reason = self.reason.lock();
         self.is_set.store(false, Ordering::Release);
         *reason = None;
     }

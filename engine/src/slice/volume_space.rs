@@ -5,9 +5,10 @@ use crate::error::EngineError;
 use crate::limits::UNIT_BYTES;
 use crate::space::allocator::{Allocator, MinExtent};
 use crate::space::reservation::Reservation;
+use cairn_sync::{Condvar, Mutex, RwLock};
 use futures_channel::oneshot;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 /// A request to the maintainer for free space.
 pub(crate) struct GrowthRequest {
@@ -58,7 +59,7 @@ impl VolumeSpace {
 
     /// Returns volume `number`, if it exists.
     pub(crate) fn volume(&self, number: u32) -> Option<Arc<Volume>> {
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.volumes.read();
         volumes.get(number as usize).cloned()
     }
 
@@ -90,7 +91,7 @@ impl VolumeSpace {
 
     fn request_growth(&self, bytes: u64) -> Result<oneshot::Receiver<Result<(), EngineError>>, EngineError> {
         let (reply, grown) = oneshot::channel();
-        let mut requests = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.maintenance.lock();
         if requests.stop {
             return Err(EngineError::ShuttingDown);
         }
@@ -101,7 +102,7 @@ impl VolumeSpace {
 
     /// Wakes the maintainer, so that it checks what there is to do.
     pub(crate) fn wake_maintainer(&self) {
-        let mut requests = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.maintenance.lock();
         if !requests.woken {
             requests.woken = true;
             self.maintenance_wake.notify_one();
@@ -115,7 +116,7 @@ impl VolumeSpace {
 
     /// Returns the total length of the volumes' files in bytes, including holes.
     pub(crate) fn volume_bytes(&self) -> u64 {
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.volumes.read();
         volumes.iter().map(|volume| u64::from(volume.units()) * UNIT_BYTES).sum()
     }
 }

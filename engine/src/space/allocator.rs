@@ -35,11 +35,15 @@ use crate::limits::{
 };
 use crate::space::free_runs::{FreeRuns, Run};
 use crate::space::held::{Held, HoldLoss};
+use cairn_sync::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The allocator of one slice, shared by executors, committer and maintainer. The lock is held for microseconds.
+///
+/// Every method takes units out of one set before it adds them to another. So a panic cannot lead to units that are handed
+/// out twice.
 #[derive(Debug, Default)]
 pub(crate) struct Allocator {
     state: Mutex<State>,
@@ -105,19 +109,13 @@ pub(crate) struct FreeSpace {
 }
 
 impl Allocator {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while the lock is held cannot lead to units that are handed out twice: every method takes units out of
-        // one set before it adds them to another.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes extents for `bytes` bytes out of the free sets, and registers them. Returns their number: see
     /// `space/reservation.rs`.
     ///
     /// All extents but the last hold whole blocks. Returns `None` if there is not enough free space in extents that are
     /// long enough: then the volume must grow.
     pub(super) fn register(&self, bytes: u64, shortest: MinExtent) -> Option<(u64, Vec<Extent>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let small = bytes <= SMALL_PAYLOAD_BYTES;
         state.small_demand |= small;
         let extents = state.take_extents(units_for(bytes), small, shortest)?;
@@ -132,7 +130,7 @@ impl Allocator {
     /// Ends the reservations with these numbers. `freed` is what they do not hand over to a record. `kept`, if it has any
     /// extents, becomes a new reservation, whose number is returned.
     pub(super) fn end_reservations(&self, numbers: &[u64], freed: &[Extent], kept: &[Extent]) -> Option<u64> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for number in numbers {
             let registered = state.reserved.remove(number);
             assert!(registered.is_some(), "a reservation is registered until it ends");
@@ -149,7 +147,7 @@ impl Allocator {
 
     /// Adds free space to the set of its kind.
     pub(crate) fn add(&self, extent: Extent, kind: FreeKind) {
-        self.lock().add(extent, kind);
+        self.state.lock().add(extent, kind);
     }
 
     /// Takes a long run of free space out of use, so that the maintainer can give it back to the file system.
@@ -157,7 +155,7 @@ impl Allocator {
     /// Fresh space is taken first. Of written space the pool for small payloads is kept. Returns `None` if only short runs
     /// are free.
     pub(crate) fn take_surplus(&self, units_max: u64) -> Option<(Extent, FreeKind)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let most = units_max.min(RECLAIM_PIECE_UNITS_MAX);
         let fresh = state.fresh.take_longest_end(most, RECLAIM_PIECE_UNITS_MIN);
         let most_written = most.min(state.written.units().saturating_sub(WRITTEN_POOL_UNITS));
@@ -173,7 +171,7 @@ impl Allocator {
     ///
     /// Returns none if that would take many short ones: extents at the end of a volume are longer.
     pub(crate) fn take_holes(&self, units_max: u64, units_min: u64) -> Vec<Extent> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let shortest = LONG_PIECE_UNITS.max(units_min / REUSED_HOLES_MAX);
         let (mut taken, mut units) = (Vec::new(), 0);
         while units < units_max
@@ -191,14 +189,14 @@ impl Allocator {
 
     /// Returns the least number of allocatable units since this was last called.
     pub(crate) fn take_lowest_free(&self) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let free = state.free_units();
         std::mem::replace(&mut state.lowest_free, free).min(free)
     }
 
     /// Takes a run of fresh space, so that the maintainer can write it and add it as written.
     pub(crate) fn take_fresh(&self, units_max: u64) -> Option<Extent> {
-        self.lock().fresh.take_first(units_max).map(extent_of)
+        self.state.lock().fresh.take_first(units_max).map(extent_of)
     }
 
     /// Takes all units of a volume of `units` units out of use, if every unit but its header is free, so that it can be
@@ -206,7 +204,7 @@ impl Allocator {
     pub(crate) fn take_empty_volume(&self, volume: u32, units: u32) -> Option<u64> {
         let start = Extent { volume, start: 0, units }.address();
         let addresses = start..start + u64::from(units);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let State { written, fresh, holes, .. } = &mut *state;
         let allocated = written.units_in(addresses.clone()) + fresh.units_in(addresses.clone());
         if units <= 1 || allocated + holes.units_in(addresses.clone()) != u64::from(units) - 1 {
@@ -224,7 +222,7 @@ impl Allocator {
         if removed.is_empty() {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.free_epoch.fetch_add(1, Ordering::SeqCst);
         for RemovedPayload { id, extents } in removed {
             if state.pins.contains_key(&id) {
@@ -243,7 +241,7 @@ impl Allocator {
         if orphans.is_empty() {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         orphans.retain(|orphan| {
             let in_use = state.holds(orphan);
             if in_use {
@@ -269,7 +267,7 @@ impl Allocator {
     ///
     /// Returns `None` if space was freed since `free_epoch` was read. Then the record may be stale and must be read again.
     pub(crate) fn pin(self: &Arc<Self>, id: PayloadId, free_epoch: u64) -> Option<Pin> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if self.free_epoch.load(Ordering::SeqCst) != free_epoch {
             return None;
         }
@@ -279,7 +277,7 @@ impl Allocator {
 
     /// Begins a hold: from now on extents of removed payloads are kept.
     pub(crate) fn begin_hold(&self) {
-        self.lock().held.begin();
+        self.state.lock().held.begin();
     }
 
     /// Returns whether every extent that was removed since the hold began is kept.
@@ -287,23 +285,23 @@ impl Allocator {
     /// # Errors
     /// The reason why it is not.
     pub(crate) fn check_hold(&self) -> Result<(), HoldLoss> {
-        self.lock().held.check()
+        self.state.lock().held.check()
     }
 
     /// Ends the hold, if there is one. What was kept stays out of use until [`Allocator::release_held`].
     pub(crate) fn end_hold(&self) {
-        self.lock().held.end();
+        self.state.lock().held.end();
     }
 
     /// Gives the hold up if it keeps extents, and frees some of them: writers come first. Returns whether any were freed.
     pub(crate) fn give_up_hold(&self) -> bool {
-        self.lock().held.lose(HoldLoss::NoSpace);
+        self.state.lock().held.lose(HoldLoss::NoSpace);
         self.release_held() > 0
     }
 
     /// Frees some of the extents that a hold kept which has ended or was given up. Returns their number: 0 if none is left.
     pub(crate) fn release_held(&self) -> usize {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let released = state.held.release(HELD_RELEASED_AT_ONCE);
         state.free(&released);
         released.len()
@@ -311,24 +309,24 @@ impl Allocator {
 
     /// Returns the number of units that a hold keeps.
     pub(crate) fn held_units(&self) -> u64 {
-        self.lock().held.units()
+        self.state.lock().held.units()
     }
 
     /// Returns the number of reserved units.
     pub(crate) fn reserved_units(&self) -> u64 {
-        total_units(self.lock().reserved.values().flatten())
+        total_units(self.state.lock().reserved.values().flatten())
     }
 
     /// Returns the lengths of all runs that can be handed out.
     #[cfg(test)]
     pub(crate) fn free_runs(&self) -> Vec<u64> {
-        let state = self.lock();
+        let state = self.state.lock();
         state.written.runs().chain(state.fresh.runs()).map(|run| run.units).collect()
     }
 
     /// Returns the amounts of free space.
     pub(crate) fn free_space(&self) -> FreeSpace {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let low = state.small_demand && state.written.units() < WRITTEN_POOL_LOW_UNITS;
         state.small_demand &= low;
         let wanted = if low { WRITTEN_POOL_UNITS - state.written.units() } else { 0 };
@@ -341,7 +339,7 @@ impl Allocator {
 
     /// Returns whether the maintainer should grow the volume or write in advance.
     pub(crate) fn needs_maintenance(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.free_units() < FREE_LOW_UNITS
             || (state.small_demand
                 && state.written.units() < WRITTEN_POOL_LOW_UNITS
@@ -460,7 +458,7 @@ pub(crate) struct Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.allocator.lock().unpin(self.id);
+        self.allocator.state.lock().unpin(self.id);
     }
 }
 

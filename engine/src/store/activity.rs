@@ -1,7 +1,9 @@
 //! Counters of requests, which throttle background work.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_sync::Mutex;
 
 /// Requests that one executor has begun; on a cache line of its own, for only that executor writes it.
 #[derive(Debug, Default)]
@@ -24,13 +26,13 @@ impl Activities {
     /// A counter for one more executor.
     pub(crate) fn add(&self) -> Arc<Activity> {
         let activity = Arc::<Activity>::default();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&activity));
+        self.0.lock().push(Arc::clone(&activity));
         activity
     }
 
     /// Requests begun on all executors.
     pub(crate) fn total(&self) -> u64 {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         all.iter().fold(0, |total, one| total.wrapping_add(one.0.load(Ordering::Relaxed)))
     }
 }

@@ -1,8 +1,9 @@
 //! Background work on an open store: priority, failures, cancellation, and waits between rounds.
 
 use crate::error::EngineError;
+use cairn_sync::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -72,7 +73,7 @@ pub(crate) struct Inspections(Mutex<State>);
 
 impl Inspections {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Cancels the running inspection and waits for its end. No other inspection can begin afterwards.

@@ -35,11 +35,12 @@ use crate::types::lifecycle_status::SavedLifecycle;
 use crate::types::public_access::PublicAccess;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
 use cairn_model::{BucketName, Clock, Timestamp};
+use cairn_sync::RwLock;
 use futures_channel::oneshot;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
@@ -262,7 +263,7 @@ impl BucketCatalog {
         if settings.object_lock {
             settings.versioning = Versioning::Enabled;
         }
-        if buckets.read().unwrap_or_else(PoisonError::into_inner).contains_key(&name) {
+        if buckets.read().contains_key(&name) {
             return Err(EngineError::BucketAlreadyExists);
         }
         let mut txn = self.environment.write()?;
@@ -277,7 +278,7 @@ impl BucketCatalog {
             self.put_rules(&mut txn, &bucket, Some(rules))?;
         }
         self.put_bucket(txn, &bucket, &bucket.settings())?;
-        buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
+        buckets.write().insert(name, Arc::clone(&bucket));
         Ok(bucket)
     }
 
@@ -302,7 +303,7 @@ impl BucketCatalog {
         change: BucketChange,
         buckets: &Buckets,
     ) -> Result<(), EngineError> {
-        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let found = buckets.read().get(name).cloned();
         // A bucket of the same name may have been created in the meantime.
         let bucket = found.filter(|bucket| bucket.id == id).ok_or(EngineError::NoSuchBucket)?;
         let before = bucket.settings();
@@ -358,7 +359,7 @@ impl BucketCatalog {
         slices: &[Arc<Slice>],
         clock: &dyn Clock,
     ) -> Result<(), EngineError> {
-        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let found = buckets.read().get(name).cloned();
         let bucket = found.ok_or(EngineError::NoSuchBucket)?;
         // Writes into a marked bucket are refused. So a bucket that plainly has content is not marked. The usage alone does not
         // decide: if it were wrong, the bucket could never be deleted.
@@ -374,7 +375,7 @@ impl BucketCatalog {
         }
         if removed.is_ok() {
             bucket.set_state(BucketState::Deleted);
-            buckets.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+            buckets.write().remove(name);
         } else {
             bucket.set_state(BucketState::Active);
         }

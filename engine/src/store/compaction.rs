@@ -15,8 +15,8 @@ use crate::store::Store;
 use crate::store::compaction_status::CompactionStatus;
 use crate::store::runtime::spawn_background;
 use cairn_lmdb::{CopyProgress, Environment, OpenCompactOptions, OpenCompaction};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// An environment outside of the engine that is compacted with the store, for example that of the audit trail: the name of its
@@ -161,10 +161,10 @@ pub(super) fn rest(step: Duration) {
 ///
 /// The maintainer lets them grow again when space is needed.
 fn truncate_empty_volumes(slice: &Slice, disk: &DiskSpace) -> Result<u64, EngineError> {
-    let _none_grows = disk.growing.lock().unwrap_or_else(PoisonError::into_inner);
+    let _none_grows = disk.growing.lock();
     // An inspection compares the extents of a snapshot with the lengths of the volumes, so none may run.
     let Ok(_no_inspection) = slice.change_log.follow(&slice.environment) else { return Ok(0) };
-    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().clone();
     let mut freed = 0;
     for volume in volumes {
         if volume.bytes() <= GROWTH_BYTES_MIN || volume.failed() {
@@ -197,7 +197,7 @@ mod tests {
         let options = StoreOptions { slices: Some(1), ..StoreOptions::new(folder.path().to_owned(), key) };
         let store = Store::open(options).expect("the store opens");
         // A compaction ends with the volumes, and none changes its size meanwhile.
-        let growing = store.disk.growing.lock().expect("no panic");
+        let growing = store.disk.growing.lock();
         store.begin_compaction(Vec::new()).expect("begins");
         assert_eq!(store.begin_compaction(Vec::new()), Err(EngineError::AlreadyRunning("a compaction")));
         drop(growing);

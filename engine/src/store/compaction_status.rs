@@ -1,8 +1,8 @@
 //! The status of the compaction of a store.
 
 use cairn_model::Timestamp;
+use cairn_sync::{Mutex, MutexGuard};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Progress and result of the last compaction since the store was opened.
@@ -43,6 +43,6 @@ pub(crate) struct Compactions {
 
 impl Compactions {
     pub(super) fn lock(&self) -> MutexGuard<'_, CompactionStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 }

@@ -6,9 +6,10 @@ use crate::slice::command::Reply;
 use crate::store::bucket_catalog::{BucketCatalog, Buckets, CatalogCommand};
 use crate::types::bucket::Bucket;
 use cairn_model::BucketName;
+use cairn_sync::Mutex;
 use futures_channel::oneshot;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The bucket catalog as requests use it.
 pub(crate) struct Control {
@@ -33,12 +34,12 @@ impl Control {
 
     /// Returns the bucket with this name, if it exists.
     pub(super) fn bucket(&self, name: &BucketName) -> Option<Arc<Bucket>> {
-        self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.buckets.read().get(name).cloned()
     }
 
     /// Returns all buckets in order of their names.
     pub(super) fn all(&self) -> Vec<Arc<Bucket>> {
-        self.buckets.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.buckets.read().values().cloned().collect()
     }
 
     /// Queues a command for the thread.
@@ -46,7 +47,7 @@ impl Control {
     /// # Errors
     /// [`EngineError::ShuttingDown`] when the thread has ended.
     pub(crate) fn send(&self, command: CatalogCommand) -> Result<(), EngineError> {
-        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        let commands = self.commands.lock();
         commands.send(command).map_err(|_| EngineError::ShuttingDown)
     }
 

@@ -5,7 +5,8 @@
 //! was saved. After a jump back there is nothing to fear: less is due.
 
 use cairn_model::{Clock, Timestamp};
-use std::sync::{Arc, Mutex, PoisonError};
+use cairn_sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The wall clock may be ahead of its explanation by this much: a day. Corrections of a running clock are far smaller.
@@ -30,13 +31,13 @@ impl GuardedClock {
     /// By how much it is ahead of what is explained by the time that has passed, if by more than a day.
     pub(crate) fn check(&self) -> Result<Timestamp, Duration> {
         let now = self.wall.now();
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner).check(now).map(|()| now)
+        self.guard.lock().check(now).map(|()| now)
     }
 
     /// Trusts the wall clock from now on, although it has jumped.
     pub(crate) fn trust(&self) {
         let now = self.wall.now();
-        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = ClockGuard::trusting(now);
+        *self.guard.lock() = ClockGuard::trusting(now);
     }
 }
 

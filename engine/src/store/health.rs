@@ -2,7 +2,7 @@
 
 use crate::slice::Slice;
 use crate::store::Store;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl Store {
     /// Checks that payloads can be stored and read: no flush has failed, the file system responds, and a unit of each slice
@@ -37,7 +37,7 @@ impl Store {
 }
 
 fn check_volumes(slice: &Arc<Slice>) -> Result<(), String> {
-    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().clone();
     if let Some(volume) = volumes.iter().find(|volume| volume.failed()) {
         return Err(format!("{} is read-only after a failed flush", volume.path.display()));
     }

@@ -35,7 +35,7 @@ use cairn_lmdb::{Environment, Snapshot};
 use cairn_model::{Timestamp, time_id};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 /// Environment of the other crates that is pinned last.
@@ -167,7 +167,7 @@ impl Store {
         let holds = &self.background.holds;
         // The status is set before the lock that `begin_hold` holds is free.
         drop(holds.lock());
-        let _turn = holds.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = holds.turn.lock();
         {
             // It may have been ended while it waited for its turn. Its end takes this lock, so it comes before or after.
             let Some(_is_active) = holds.lock_active(id) else { return };
@@ -184,8 +184,7 @@ impl Store {
             }
         }
         while let Some(status) = holds.lock_active(id) {
-            let waited = holds.changed.wait_timeout(status, HOLD_LOOK_INTERVAL);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            drop(holds.changed.wait_timeout(status, HOLD_LOOK_INTERVAL));
             // Without the lock, because executors read the status.
             if let Err(reason) = self.may_go_on(id, until)
                 && let Some(mut status) = holds.lock_active(id)

@@ -1,8 +1,8 @@
 //! The status of a hold.
 
 use cairn_model::{Timestamp, time_id};
+use cairn_sync::{Condvar, Mutex, MutexGuard};
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 time_id! {
@@ -98,7 +98,7 @@ pub(crate) struct Holds {
 
 impl Holds {
     pub(super) fn lock(&self) -> MutexGuard<'_, HoldStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 
     /// Returns the status, if the hold `id` is in progress.

@@ -12,7 +12,6 @@ use crate::types::lifecycle_status::{RuleCounts, SavedLifecycle};
 use cairn_lmdb::{ReadTxn, WriteTxn};
 use cairn_model::Timestamp;
 use std::collections::HashMap;
-use std::sync::PoisonError;
 
 /// The time up to which the clock was trusted, in table `control`: u64 milliseconds since the Unix epoch.
 const TRUSTED_TIME_KEY: &[u8] = b"lifecycle_trusted_time";
@@ -83,7 +82,7 @@ impl BucketCatalog {
     ) -> Result<(), EngineError> {
         // A rule may have been removed in the meantime.
         let rules: Vec<_> = {
-            let buckets = buckets.read().unwrap_or_else(PoisonError::into_inner);
+            let buckets = buckets.read();
             buckets.values().filter_map(|bucket| bucket.settings().lifecycle.clone()).collect()
         };
         let exists = |rule: RuleId| rules.iter().any(|rules| rules.get(rule).is_some());

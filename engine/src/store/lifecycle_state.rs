@@ -2,9 +2,9 @@
 
 use crate::types::lifecycle::{DayLength, RuleId};
 use crate::types::lifecycle_status::{LifecycleStatus, RuleCounts, RuleStatus};
+use cairn_sync::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
 pub(crate) struct LifecycleState {
@@ -32,7 +32,7 @@ impl Lifecycle {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, LifecycleState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns the length of a day.

@@ -80,11 +80,12 @@ use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
 use cairn_lmdb::{Environment, FlushFailures, LogOptions};
 use cairn_model::{BucketName, Clock, ObjectKey, Timestamp};
+use cairn_sync::RwLock;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Usage of a store.
@@ -283,7 +284,7 @@ impl Store {
         let _ = self.control.send(CatalogCommand::Stop);
         for slice in &self.slices {
             slice.commits.queue.close();
-            slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+            slice.space.maintenance.lock().stop = true;
             slice.space.maintenance_wake.notify_all();
         }
         self.faults.release_threads();

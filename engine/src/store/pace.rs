@@ -2,7 +2,8 @@
 
 use crate::limits::{BACKGROUND_BUSY, BACKGROUND_REST_MAX};
 use crate::store::activity::Activities;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use cairn_sync::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The pace of one or several background readers: what they remember between their reads. Clones share it.
@@ -27,15 +28,10 @@ impl Pace {
         Self { activities: Arc::clone(activities), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// No panic can leave the state half-changed.
-    fn lock(&self) -> MutexGuard<'_, PaceState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns whether requests began recently, or at an unknown time since the last comparison.
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
         let total = self.activities.total();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if total != state.requests_seen {
             state.requests_seen = total;
             state.busy_until = Some(now + BACKGROUND_BUSY);
@@ -45,13 +41,13 @@ impl Pace {
 
     /// Adds a rest to those of all readers. The sum is limited, like each rest.
     pub(crate) fn add_rest(&self, now: Instant, rest: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let begins = state.rest_until.map_or(now, |until| until.max(now));
         state.rest_until = Some((begins + rest).min(now + BACKGROUND_REST_MAX));
     }
 
     /// Returns how long the rests of all readers last from `now` on.
     pub(crate) fn remaining_rest(&self, now: Instant) -> Duration {
-        self.lock().rest_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        self.state.lock().rest_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::error::{OpenContext, OpenError};
 use crate::store::background::lower_priority;
+use cairn_sync::Mutex;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// The resources of an open store, held until it is closed.
@@ -36,14 +36,14 @@ impl Runtime {
 
     /// Adds a thread that the close of the store waits for, and forgets those that have ended.
     pub(super) fn add(&self, thread: JoinHandle<()>) {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread);
     }
 
     /// Waits for the end of all threads. Blocks.
     pub(super) fn join(&self) {
-        for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
+        for thread in std::mem::take(&mut *self.threads.lock()) {
             // A thread that panicked has ended the process already.
             let _ = thread.join();
         }

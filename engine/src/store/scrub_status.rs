@@ -2,8 +2,9 @@
 
 use crate::format::scrub_record::ScrubRecord;
 use crate::store::verify_progress::VerifyProgress;
+use cairn_sync::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Progress and results of the scrub.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ impl ScrubStatus {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ScrubRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     /// Returns the progress of the scrub.

@@ -9,9 +9,10 @@ use crate::types::object_lock::DefaultRetention;
 use crate::types::public_access::{NewPublicRules, PublicAccess, PublicAccessBlock};
 use crate::types::tags::Tags;
 use cairn_model::{BucketName, Timestamp};
+use cairn_sync::RwLock;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 /// The versioning state of a bucket (AWS: "Using versioning in S3 buckets").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -266,24 +267,24 @@ impl Bucket {
     /// Returns the current settings.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
-        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.settings.read())
     }
 
     /// Returns what anybody may read; `None` if nothing was set.
     #[must_use]
     pub fn public_access(&self) -> Option<Arc<PublicAccess>> {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).public_access.clone()
+        self.settings.read().public_access.clone()
     }
 
     /// Returns whether the bucket keeps versions.
     #[must_use]
     pub fn versioning(&self) -> Versioning {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).versioning
+        self.settings.read().versioning
     }
 
     /// Publishes settings that are durable.
     pub(crate) fn set_settings(&self, settings: BucketSettings) {
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        *self.settings.write() = Arc::new(settings);
     }
 
     /// Returns the usage summed over all slices.
@@ -316,7 +317,7 @@ impl Bucket {
     /// [`EngineError::QuotaExceeded`]. Then nothing was counted.
     pub(crate) fn reserve_quota(&self, more: QuotaUsage) -> Result<(), EngineError> {
         // The lock is held until both counters are changed, so that `set_quota` happens entirely before or after.
-        let settings = self.settings.read().unwrap_or_else(PoisonError::into_inner);
+        let settings = self.settings.read();
         let quota = settings.quota;
         let add = |counter: &AtomicU64, more: u64, limit: Option<u64>| {
             let added = counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |total| {
@@ -355,7 +356,7 @@ impl Bucket {
     /// # Errors
     /// [`EngineError::QuotaBelowUsage`]. Then nothing was changed.
     pub(crate) fn set_quota(&self, quota: Quota) -> Result<(), EngineError> {
-        let mut settings = self.settings.write().unwrap_or_else(PoisonError::into_inner);
+        let mut settings = self.settings.write();
         let total = self.quota_total();
         let fits = |limit: Option<u64>, total| limit.is_none_or(|limit| total <= limit);
         if !fits(quota.objects, total.objects) || !fits(quota.bytes, total.bytes) {

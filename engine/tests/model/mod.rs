@@ -12,8 +12,9 @@ use self::steps::Step;
 use crate::support::{folder, get_version, key, name, options, with_engine, with_engine_on};
 use cairn_engine::{Engine, EngineError, Origin, StoreOptions, Usage};
 use cairn_model::usize_of;
+use cairn_sync::Mutex;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A pseudo-random generator (xorshift), so that a run can be repeated from its seed.
 pub(crate) struct Random(u64);
@@ -100,7 +101,7 @@ fn engine_agrees_with_the_model_across_restarts() {
         let options = StoreOptions { encryption_at_rest: round % 2 == 1, ..options(folder.path()) };
         with_engine_on(options, move |engine| async move {
             let (mut models, mut random) = {
-                let mut shared = shared.lock().expect("no panic before");
+                let mut shared = shared.lock();
                 (std::mem::take(&mut shared.0), Random(shared.1.0))
             };
             check_all(&engine, &models, &mut random).await;
@@ -110,7 +111,7 @@ fn engine_agrees_with_the_model_across_restarts() {
                 Step { engine: &engine, model, random: &mut random }.run().await;
             }
             check_all(&engine, &models, &mut random).await;
-            *shared.lock().expect("no panic before") = (models, random);
+            *shared.lock() = (models, random);
         });
     }
 }

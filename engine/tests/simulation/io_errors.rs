@@ -8,9 +8,10 @@ use cairn_engine::{
     Origin, PutObject, Store, StoreFault, WriteCondition,
 };
 use cairn_model::usize_of;
+use cairn_sync::Mutex;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 const EIO: Effect = Effect::Error(5);
@@ -32,7 +33,7 @@ struct Reports(Arc<Mutex<Vec<Reported>>>);
 
 impl FaultObserver for Reports {
     fn observe(&self, event: &StoreFault<'_>) {
-        self.0.lock().expect("unpoisoned").push(match event {
+        self.0.lock().push(match event {
             StoreFault::ReadFailed { object, .. } => Reported::ReadFailed((*object).to_owned()),
             StoreFault::VolumeReadOnly { path } => Reported::VolumeReadOnly((*path).to_owned()),
             other => Reported::Other(format!("{other:?}")),
@@ -48,7 +49,7 @@ impl Reports {
     }
 
     fn all(&self) -> Vec<Reported> {
-        self.0.lock().expect("unpoisoned").clone()
+        self.0.lock().clone()
     }
 }
 

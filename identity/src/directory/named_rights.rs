@@ -9,9 +9,10 @@
 use super::limits::{NAMED_RESOURCES_CACHED_MAX, NAMED_RESOURCES_MAX, SOURCE_LISTS_PER_ACCOUNT_MAX};
 use crate::id::PolicyId;
 use crate::policy::{Policy, Rights, source_list_count};
+use cairn_sync::Mutex;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The reason why named policies give no rights.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,7 +63,7 @@ impl NamedRights {
         let is_same = |(cached, _): &(Found, _)| {
             cached.iter().zip(&found).all(|((_, cached), (_, policy))| Arc::ptr_eq(cached, policy))
         };
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.lock();
         if let Some((_, rights)) = lock().entries.get(&ids).filter(|entry| is_same(entry)) {
             return Ok(Arc::clone(rights));
         }
@@ -137,7 +138,7 @@ mod tests {
         for id in 0..60 {
             cache.rights_of(found(id, &[&whole])).expect("it fits");
             cache.rights_of(found(id, &[&whole])).expect("it is cached");
-            let cached = cache.0.lock().expect("not poisoned");
+            let cached = cache.0.lock();
             assert!(cached.resources <= NAMED_RESOURCES_CACHED_MAX && cached.entries.len() <= 10);
         }
     }

@@ -4,8 +4,9 @@ use super::seal::SecretKey;
 use super::state::{State, is_expired};
 use super::store::DirectoryStore;
 use cairn_model::{Clock, HighestTime, Timestamp};
+use cairn_sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(super) struct Shared {
     pub(super) store: DirectoryStore,
@@ -33,12 +34,12 @@ impl Shared {
 
     /// Locks the state for reading. Held for one lookup or the building of one list, never across a wait.
     pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     /// Locks the state for writing. Only the directory's thread does this, for the change of a few entries.
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write()
     }
 
     /// Returns a number that every change increments. A caller that has read it sees the state of that version or a later one.

@@ -16,11 +16,12 @@ use crate::log::ring::Ring;
 use crate::log_position::{LogId, Position};
 use crate::meta_page::MetaFields;
 use crate::totals::Totals;
+use cairn_sync::{Condvar, Mutex, MutexGuard};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Sizes of a commit log.
@@ -138,10 +139,6 @@ pub(crate) enum Step {
     End,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn failed(what: &str) -> Error {
     Error::Io(io::Error::other(what.to_owned()))
 }
@@ -191,7 +188,7 @@ impl CommitLog {
 
     /// Returns a buffer for the changes of a transaction.
     pub(crate) fn begin(&self) -> LoggedChanges {
-        LoggedChanges::in_buffer(std::mem::take(&mut lock(&self.state).buffer))
+        LoggedChanges::in_buffer(std::mem::take(&mut self.state.lock().buffer))
     }
 
     /// Writes the changes of a transaction as the next record. It is durable when this returns.
@@ -202,7 +199,7 @@ impl CommitLog {
     /// [`Error::Full`] if the record is longer than the file and the disk is full: see [`Self::save_without_record`].
     /// [`Error::Io`] if the log has failed. Then nothing can be appended until the environment is rebuilt or opened again.
     pub(crate) fn append(&self, changes: LoggedChanges, totals: Totals) -> Result<Appended, Error> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut record = changes.complete(state.id, state.next.sequence, totals)?;
         let bytes = record.len() as u64;
         let (head, offset) = loop {
@@ -223,7 +220,7 @@ impl CommitLog {
             state.wants_room = !state.is_growing;
             self.counters.waits.fetch_add(1, Ordering::Relaxed);
             self.work.notify_one();
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         };
         let before = (head, state.next, state.totals);
         let mut write = || {
@@ -263,7 +260,7 @@ impl CommitLog {
     /// # Errors
     /// [`Error::Io`]: the next start may apply it. Nothing can be appended any more.
     pub(crate) fn withdraw(&self, appended: Appended) -> Result<(), Error> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if (state.id, state.next) != (appended.log, appended.next) {
             // A new log has begun, without this record.
             return Ok(());
@@ -290,7 +287,7 @@ impl CommitLog {
 
     /// Refuses all further records, because it is unknown what the device holds of the data file.
     pub(crate) fn fail_with(&self, error: &Error) {
-        self.fail(&mut lock(&self.state), error.to_string());
+        self.fail(&mut self.state.lock(), error.to_string());
     }
 
     /// Checks that no flush of the device has failed since the log began: also not one of another file.
@@ -302,7 +299,7 @@ impl CommitLog {
     pub(crate) fn failure(&self) -> Option<String> {
         // The state is locked while a record is written, and a device may hang.
         let has_failed = self.counters.has_failed.load(Ordering::Acquire);
-        has_failed.then(|| lock(&self.state).failure.clone()).flatten()
+        has_failed.then(|| self.state.lock().failure.clone()).flatten()
     }
 
     fn unsaved_bytes(&self) -> u64 {
@@ -323,7 +320,7 @@ impl CommitLog {
 
     /// Makes a checkpoint of the newest snapshot. Blocks while the data file is flushed.
     pub(crate) fn checkpoint(&self, current: &Current) -> Result<(), Error> {
-        let mut saved = lock(&self.saved);
+        let mut saved = self.saved.lock();
         let made = self.save(&mut saved, &current.get());
         if let Err(error) = &made {
             self.fail_with(error);
@@ -344,7 +341,7 @@ impl CommitLog {
         totals: Totals,
     ) -> Result<(), Error> {
         self.checkpoint(current)?;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.id != id {
             return Err(failed("the data file was rebuilt without the transaction"));
         }
@@ -356,7 +353,7 @@ impl CommitLog {
     ///
     /// Until it is durable, the records are needed from the earlier checkpoint on. So none may be appended before.
     pub(crate) fn save_opened(&self, generation: &Arc<Generation>) -> Result<(), Error> {
-        let mut saved = lock(&self.saved);
+        let mut saved = self.saved.lock();
         if !self.faults.has(LogFlaw::NoFlush) {
             self.faults.pass(Moment::FlushesData);
             self.flush_failures.counted(generation.data.sync_all()).map_err(heed::Error::Io)?;
@@ -364,7 +361,7 @@ impl CommitLog {
             self.faults.pass(Moment::FlushedData);
         }
         let Committed { meta, next } = saved.pin.as_ref().expect("an opening pins its snapshot").snapshot;
-        let log = lock(&self.state).id;
+        let log = self.state.lock().id;
         saved.number += 1;
         let checkpoint = Checkpoint { is_active: true, number: saved.number, log, next, meta };
         self.write_checkpoint(&checkpoint, &generation.data)?;
@@ -377,7 +374,7 @@ impl CommitLog {
 
     fn save(&self, saved: &mut Saved, generation: &Arc<Generation>) -> Result<(), Error> {
         let (id, appended) = {
-            let state = lock(&self.state);
+            let state = self.state.lock();
             if let Some(failure) = &state.failure {
                 return Err(failed(failure));
             }
@@ -432,7 +429,7 @@ impl CommitLog {
 
     /// Frees the records that a checkpoint has made unnecessary: those before `next`.
     fn free(&self, appended: u64, used: u64, next: Position) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.ring.free_before(next.sequence);
         self.counters.saved.store(appended, Ordering::Relaxed);
         state.used_at_checkpoint = used;
@@ -443,18 +440,17 @@ impl CommitLog {
 
     /// Waits until the checkpointer has something to do.
     pub(crate) fn next_step(&self, used: impl FnOnce() -> u64) -> Step {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while !state.must_end
             && !state.wants_room
             && (state.unsaved_since.is_none() || state.failure.is_some())
         {
             state.is_idle = true;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.work.wait(state);
         }
         state.is_idle = false;
         if !state.must_end && !state.wants_room {
-            let waited = self.work.wait_timeout(state, WRITE_BACK_INTERVAL);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.work.wait_timeout(state, WRITE_BACK_INTERVAL);
         }
         if state.must_end {
             return Step::End;
@@ -469,14 +465,14 @@ impl CommitLog {
 
     /// Ends the checkpointer.
     pub(crate) fn end(&self) {
-        lock(&self.state).must_end = true;
+        self.state.lock().must_end = true;
         self.work.notify_all();
     }
 
     /// Makes the file longer if half of it is used and it may grow. A failure leaves it as it is.
     pub(crate) fn grow(&self) {
         let capacity = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let (capacity, used) = (state.ring.capacity, self.unsaved_bytes());
             if used < capacity / 4 || capacity >= self.options.bytes_max {
                 return;
@@ -485,7 +481,7 @@ impl CommitLog {
             capacity
         };
         let grown = self.grow_from(capacity);
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_growing = false;
         if let Some(capacity) = grown {
             state.ring.capacity = capacity;
@@ -508,7 +504,7 @@ impl CommitLog {
 
     /// Locks the last checkpoint, so that none is made until the guard is dropped.
     pub(crate) fn lock_saved(&self) -> MutexGuard<'_, Saved> {
-        lock(&self.saved)
+        self.saved.lock()
     }
 
     /// Stores a durable checkpoint in a copy of the data file that is about to replace it. The copy is flushed as a whole.
@@ -520,7 +516,7 @@ impl CommitLog {
         copy: &Generation,
         next: Position,
     ) -> Result<Checkpoint, Error> {
-        self.prepare(saved, copy, lock(&self.state).id, next)
+        self.prepare(saved, copy, self.state.lock().id, next)
     }
 
     fn prepare(
@@ -561,7 +557,7 @@ impl CommitLog {
 
     /// Returns the log's id, the place after the last record, and the totals after it, if there is one.
     pub(crate) fn appended(&self) -> (LogId, Position, Option<Totals>) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         (state.id, state.next, state.totals)
     }
 
@@ -581,7 +577,7 @@ impl CommitLog {
     ) {
         self.flush_failures_before.store(flush_failures, Ordering::SeqCst);
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.id = checkpoint.log;
             state.next = checkpoint.next;
             state.totals = None;

@@ -4,11 +4,11 @@
 //! part to the response to the completion, and the time of the completion alone.
 
 use std::fmt::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cairn_sync::Mutex;
 use serde::Serialize;
 
 use crate::failure::{Failure, LoadError};
@@ -142,14 +142,14 @@ impl Upload<'_> {
                 let body = Body { content: self.content, position, length };
                 let (tag, _) = exchange(&mut connection, head, Some(body))?;
                 let tag = tag.ok_or(Failure::Protocol("a part without an entity tag"))?;
-                tags.lock().expect("no thread panics").push((part, tag));
+                tags.lock().push((part, tag));
             }
         };
         thread::scope(|scope| {
             let threads: Vec<_> = (0..self.plan.connections).map(|_| scope.spawn(send)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
         })?;
-        let mut tags = tags.into_inner().expect("no thread panics");
+        let mut tags = tags.into_inner();
         tags.sort_unstable();
         Ok(tags.into_iter().map(|(_, tag)| tag).collect())
     }

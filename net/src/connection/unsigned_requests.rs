@@ -12,11 +12,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cairn_model::client_network;
+use cairn_sync::Mutex;
 use futures_channel::oneshot;
 
 use crate::limits::{UNSIGNED_CANDIDATES_MAX, UNSIGNED_RATE_PERIOD};
@@ -64,7 +65,7 @@ impl UnsignedRequests {
         let client = client_network(peer);
         let sent = Arc::<AtomicU64>::default();
         let (sender, end) = oneshot::channel();
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let has_replaced = table.requests.len() >= max.max(1) && table.end_next();
         let id = table.next_id;
         table.next_id += 1;
@@ -73,11 +74,6 @@ impl UnsignedRequests {
         *table.of_clients.entry(client).or_default() += 1;
         drop(table);
         UnsignedRequest { requests: self.clone(), id, sent, end, has_replaced }
-    }
-
-    /// No panic can leave the table half-changed.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -151,7 +147,7 @@ impl Entry {
 
 impl Drop for UnsignedRequest {
     fn drop(&mut self) {
-        self.requests.lock().remove(self.id);
+        self.requests.0.lock().remove(self.id);
     }
 }
 
@@ -170,7 +166,7 @@ mod tests {
     /// Makes the request older, so that it has a rate, and sets that.
     fn set_rate(request: &UnsignedRequest, rate: u64) {
         const SECONDS: u32 = 100;
-        let mut table = request.requests.lock();
+        let mut table = request.requests.0.lock();
         let entry = table.requests.get_mut(&request.id).expect("open");
         let age = UNSIGNED_RATE_PERIOD * SECONDS;
         entry.begun = entry.begun.checked_sub(age).expect("the clock began earlier");
@@ -197,7 +193,7 @@ mod tests {
         new.extend((0..7).map(|_| begin(&requests, "192.0.2.3", 10)));
         assert!(!is_ended(&mut visitor) && !new.iter_mut().any(is_ended));
         drop((visitor, flood, new));
-        let table = requests.lock();
+        let table = requests.0.lock();
         assert!(table.requests.is_empty() && table.of_clients.is_empty());
     }
 

@@ -17,12 +17,14 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Instant;
+
+use cairn_sync::Mutex;
 
 use crate::limits::{HEARTBEAT_INTERVAL, HEARTBEAT_RETRY, HEARTBEATS_UNANSWERED_MAX};
 
@@ -44,18 +46,14 @@ struct TakesWakerBack(Arc<FirstTask>);
 
 impl Drop for TakesWakerBack {
     fn drop(&mut self) {
-        self.0.lock().take();
+        self.0.waker.lock().take();
     }
 }
 
 impl FirstTask {
-    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The task runs, and is to be woken by this waker.
     fn begin(&self, waker: &Waker) {
-        *self.lock() = Some(waker.clone());
+        *self.waker.lock() = Some(waker.clone());
     }
 
     /// The task runs. Takes no lock: the thread may hold it for as long as a busy machine does not run it.
@@ -72,7 +70,7 @@ impl FirstTask {
     /// takes memory until it goes on.
     fn beat(&self) {
         if self.unanswered.load(Ordering::Relaxed) < HEARTBEATS_UNANSWERED_MAX
-            && let Some(waker) = &*self.lock()
+            && let Some(waker) = &*self.waker.lock()
         {
             self.unanswered.fetch_add(1, Ordering::Relaxed);
             waker.wake_by_ref();
@@ -193,11 +191,11 @@ mod tests {
         let mut kept: Option<Arc<FirstTask>> = None;
         let work = async {
             let task: Arc<FirstTask> = added.try_recv().expect("the thread has it");
-            assert!(task.lock().is_some());
+            assert!(task.waker.lock().is_some());
             yield_now().await;
             kept = Some(task);
         };
         block_on(Heartbeats(sender).during(work));
-        assert!(kept.expect("the work has run").lock().is_none());
+        assert!(kept.expect("the work has run").waker.lock().is_none());
     }
 }

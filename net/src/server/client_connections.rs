@@ -8,9 +8,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cairn_model::client_network;
+use cairn_sync::Mutex;
 
 /// The open connections of each client. Clones share the counts.
 #[derive(Clone, Default, Debug)]
@@ -27,7 +28,7 @@ impl ClientConnections {
     /// Counts a connection. Returns `None` when its client already has `max` of them.
     pub(crate) fn count(&self, peer: IpAddr, max: usize) -> Option<ClientConnection> {
         let client = client_network(peer);
-        let mut counts = self.lock();
+        let mut counts = self.0.lock();
         let count = counts.get(&client).copied().unwrap_or(0);
         if count >= max {
             return None;
@@ -36,16 +37,11 @@ impl ClientConnections {
         drop(counts);
         Some(ClientConnection { counts: self.clone(), client })
     }
-
-    /// No panic can leave the counts half-changed.
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for ClientConnection {
     fn drop(&mut self) {
-        let mut counts = self.counts.lock();
+        let mut counts = self.counts.0.lock();
         let Entry::Occupied(mut count) = counts.entry(self.client) else {
             unreachable!("a client with an open connection is in the table");
         };
@@ -72,6 +68,6 @@ mod tests {
         open.pop();
         assert!(count("2001:db8::3").is_some());
         drop(open);
-        assert_eq!(counts.lock().len(), 0);
+        assert_eq!(counts.0.lock().len(), 0);
     }
 }

@@ -14,11 +14,12 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use cairn_sync::Mutex;
 use glommio::net::AcceptedTcpStream;
 
 use crate::connection::unsigned_requests::UnsignedRequests;
@@ -97,13 +98,6 @@ impl<T> Drop for ConnectionGuard<T> {
     fn drop(&mut self) {
         let before = self.group.slots[self.slot].connections.fetch_sub(1, Ordering::Relaxed);
         assert!(before > 0, "every guard is counted once");
-    }
-}
-
-impl<T> ExecutorSlot<T> {
-    /// Locks the inbox. A poisoned lock is safe to use, because no panic can leave the inbox half-changed.
-    fn inbox(&self) -> MutexGuard<'_, Inbox<T>> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -191,7 +185,7 @@ impl<T> ListenerGroup<T> {
     /// will.
     pub(crate) fn request_eviction(&self, slot: usize) -> bool {
         let slot = &self.slots[slot];
-        let mut inbox = slot.inbox();
+        let mut inbox = slot.inbox.lock();
         if !inbox.is_open || slot.evictions_pending.load(Ordering::Relaxed) >= EVICTIONS_PENDING_MAX {
             return false;
         }
@@ -223,12 +217,12 @@ impl<T> ListenerGroup<T> {
 
     /// Allows other executors to hand connections over to this one.
     pub(crate) fn open_slot(&self, slot: usize) {
-        self.slots[slot].inbox().is_open = true;
+        self.slots[slot].inbox.lock().is_open = true;
     }
 
     /// Ends that, and returns the connections that were handed over and not taken.
     pub(crate) fn close_slot(&self, slot: usize) -> Vec<T> {
-        let mut inbox = self.slots[slot].inbox();
+        let mut inbox = self.slots[slot].inbox.lock();
         inbox.is_open = false;
         let connections = std::mem::take(&mut inbox.connections);
         drop(inbox);
@@ -253,7 +247,7 @@ impl<T> ListenerGroup<T> {
     pub(crate) fn assign(self: &Arc<Self>, own: usize, connection: T) -> Option<(T, ConnectionGuard<T>)> {
         let chosen = self.choose_slot(own);
         if chosen != own {
-            let mut inbox = self.slots[chosen].inbox();
+            let mut inbox = self.slots[chosen].inbox.lock();
             if inbox.is_open {
                 inbox.connections.push_back((connection, self.count_connection(chosen)));
                 let waker = inbox.waker.take();
@@ -269,7 +263,7 @@ impl<T> ListenerGroup<T> {
 
     /// Returns what another executor has handed over to this one: evictions first, because they make room.
     pub(crate) fn poll_handed_over(&self, slot: usize, context: &Context<'_>) -> Poll<HandedOver<T>> {
-        let mut inbox = self.slots[slot].inbox();
+        let mut inbox = self.slots[slot].inbox.lock();
         if inbox.evictions > 0 {
             inbox.evictions -= 1;
             return Poll::Ready(HandedOver::Eviction);

@@ -11,10 +11,12 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use cairn_sync::Mutex;
 
 pub use cairn_fixtures::HttpClient;
 use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
@@ -87,7 +89,7 @@ impl TestServer {
         let begun = Arc::new(AtomicUsize::new(0));
         let (their_drain, their_log, their_begun) = (drain.clone(), Arc::clone(&log), Arc::clone(&begun));
         let running = start(executors, move |executor| {
-            let listener = listeners.lock().unwrap().pop().unwrap();
+            let listener = listeners.lock().pop().unwrap();
             let service =
                 TestService { executor, log: Arc::clone(&their_log), begun: Arc::clone(&their_begun) };
             serve(listener, Rc::new(service), limits, their_drain.clone())
@@ -148,7 +150,7 @@ impl TestServer {
     pub fn exchanges(&self, count: usize) -> Vec<String> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let log = self.log.lock().unwrap().clone();
+            let log = self.log.lock().clone();
             if log.len() >= count {
                 return log;
             }
@@ -276,7 +278,7 @@ impl Service for TestService {
             exchange.bytes_out,
             exchange.outcome
         );
-        self.log.lock().unwrap().push(line);
+        self.log.lock().push(line);
     }
 }
 

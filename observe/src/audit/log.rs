@@ -16,13 +16,14 @@ use super::threads::{Shared, Writer};
 use crate::metrics;
 use cairn_lmdb::Environment;
 use cairn_model::{AgeLimit, Clock, client_network};
+use cairn_sync::Mutex;
 use cairn_tables::{ReaderThread, StoreFailure, StoreOpenError, WriterThread};
 use futures_channel::oneshot;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Options for opening the trail.
@@ -74,10 +75,6 @@ pub struct AuditLog {
     findings: Mutex<Limiter>,
     writer: WriterThread,
     reader: ReaderThread<Shared>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl AuditLog {
@@ -181,7 +178,7 @@ impl AuditLog {
             Source::Client(address) => (&self.refusals, hash_of(&client_network(address))),
             Source::Finding(name) => (&self.findings, hash_of(name)),
         };
-        let Admission::Admitted { left_out } = lock(limiter).admit(source, Instant::now()) else {
+        let Admission::Admitted { left_out } = limiter.lock().admit(source, Instant::now()) else {
             metrics::AUDIT_RECORDS_LEFT_OUT.add(1);
             return;
         };
@@ -195,7 +192,7 @@ impl AuditLog {
         }
         if self.shared.queue.push(Command::Offer(Box::new(record))).is_err() {
             metrics::AUDIT_RECORDS_LEFT_OUT.add(1);
-            lock(limiter).revert_admission(source, left_out);
+            limiter.lock().revert_admission(source, left_out);
         }
     }
 

@@ -6,10 +6,11 @@ use super::id::AuditId;
 use super::kind::AuditKind;
 use super::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX, QUEUE_RECORDS_MAX, QUEUE_WITHOUT_CHANGE_MAX};
 use super::record::AuditRecord;
+use cairn_sync::{Condvar, Mutex};
 use cairn_tables::StoreFailure;
 use futures_channel::oneshot;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A command for the writer. A record is written even if the caller that waits for it has gone.
@@ -51,16 +52,12 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a command. Returns how many wait then.
     ///
     /// # Errors
     /// [`StoreFailure::Closing`] if the queue is closed, [`StoreFailure::Overloaded`] if it has no room.
     pub(crate) fn push(&self, command: Command) -> Result<usize, StoreFailure> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(StoreFailure::Closing);
         }
@@ -86,14 +83,13 @@ impl Queue {
 
     /// Returns the number of waiting commands.
     pub(crate) fn length(&self) -> usize {
-        self.lock().commands.len()
+        self.state.lock().commands.len()
     }
 
     /// Waits for commands, at most for `timeout`, and takes as many as one transaction may hold.
     pub(crate) fn take(&self, timeout: Duration) -> Taken {
         let idle = |state: &mut State| state.commands.is_empty() && !state.closed;
-        let waited = self.not_empty.wait_timeout_while(self.lock(), timeout, idle);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.not_empty.wait_timeout_while(self.state.lock(), timeout, idle);
         if state.commands.is_empty() {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
@@ -107,7 +103,7 @@ impl Queue {
 
     /// Refuses further commands. Waiting commands are still processed.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.not_empty.notify_all();
     }
 }

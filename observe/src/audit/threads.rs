@@ -13,8 +13,9 @@ use super::record::AuditRecord;
 use super::store::{AuditStore, Entry, Retention};
 use crate::metrics;
 use cairn_model::{Clock, u64_of};
+use cairn_sync::{Mutex, MutexGuard};
 use cairn_tables::StoreFailure;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// State that the threads and the callers share.
@@ -33,7 +34,7 @@ impl Shared {
 
     /// Returns the table of accesses.
     pub(super) fn accesses(&self) -> MutexGuard<'_, Accesses> {
-        self.accesses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.accesses.lock()
     }
 
     /// Reads a page of events. Blocks.

@@ -121,7 +121,7 @@ impl Visit for FieldVisitor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use cairn_sync::Mutex;
     use std::time::Duration;
     use tracing_subscriber::layer::SubscriberExt;
 
@@ -130,7 +130,7 @@ mod tests {
 
     impl std::io::Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -145,7 +145,7 @@ mod tests {
         let layer = EventLayer { sink: Arc::clone(&sink), format };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), emit);
         sink.flush(Duration::from_secs(120));
-        let bytes = captured.0.lock().unwrap().clone();
+        let bytes = captured.0.lock().clone();
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
     }
 

@@ -14,9 +14,11 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
+
+use cairn_sync::Mutex;
 
 use super::format::{LogFormat, push_line_end, push_line_start, push_message, push_number_field};
 use crate::metrics;
@@ -53,11 +55,6 @@ pub(crate) struct Sink {
     urgent: AtomicBool,
     /// Lines dropped by this sink. The metric counts those of the process.
     dropped: AtomicU64,
-}
-
-/// Locks a mutex, ignoring poison: a panic leaves at worst an incomplete line.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sink {
@@ -109,13 +106,13 @@ impl Sink {
 
     fn register(&self) -> Arc<Shard> {
         let shard = Arc::new(Shard::default());
-        lock(&self.shards).push(Arc::clone(&shard));
+        self.shards.lock().push(Arc::clone(&shard));
         shard
     }
 
     fn append_to(&self, shard: &Shard, write: impl FnOnce(&mut Vec<u8>)) {
         let (was_empty, is_urgent) = {
-            let mut lines = lock(&shard.lines);
+            let mut lines = shard.lines.lock();
             if lines.len() >= SHARD_BYTES_MAX {
                 self.count_drop();
                 return;
@@ -146,7 +143,7 @@ impl Sink {
     /// Waits at most `timeout` until everything logged so far has been written.
     pub(crate) fn flush(&self, timeout: Duration) {
         let (done, written) = sync_channel(1);
-        lock(&self.flush_waiters).push(done);
+        self.flush_waiters.lock().push(done);
         self.urgent.store(true, Ordering::Release);
         self.wake();
         // A timeout is ignored, because a stuck output must not keep the process from ending.
@@ -165,9 +162,9 @@ impl Sink {
             // From here on the next line wakes this thread again. A swap, unlike a store, also makes the lines of threads
             // visible that found the flag set.
             self.awake.swap(false, Ordering::AcqRel);
-            let flush_waiters = std::mem::take(&mut *lock(&self.flush_waiters));
+            let flush_waiters = std::mem::take(&mut *self.flush_waiters.lock());
             for shard in self.shards_in_use() {
-                std::mem::swap(&mut *lock(&shard.lines), &mut spare);
+                std::mem::swap(&mut *shard.lines.lock(), &mut spare);
                 write_out(&mut output, &spare);
                 spare.clear();
             }
@@ -186,8 +183,8 @@ impl Sink {
 
     /// Returns the shards of running threads, and those of ended threads that still hold lines.
     fn shards_in_use(&self) -> Vec<Arc<Shard>> {
-        let mut shards = lock(&self.shards);
-        shards.retain(|shard| Arc::strong_count(shard) > 1 || !lock(&shard.lines).is_empty());
+        let mut shards = self.shards.lock();
+        shards.retain(|shard| Arc::strong_count(shard) > 1 || !shard.lines.lock().is_empty());
         shards.clone()
     }
 }
@@ -223,7 +220,7 @@ mod tests {
     impl Write for Gate {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.permits.recv().map_err(std::io::Error::other)?;
-            lock(&self.written).extend_from_slice(bytes);
+            self.written.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -257,7 +254,7 @@ mod tests {
             }
         });
         sink.flush(Duration::from_secs(120));
-        let text = String::from_utf8(lock(&written).clone()).unwrap();
+        let text = String::from_utf8(written.lock().clone()).unwrap();
         assert_eq!(text.lines().count(), 200);
         for thread in 0..4 {
             let lines: Vec<_> = text.lines().filter(|line| line.starts_with(&format!("{thread} "))).collect();
@@ -283,7 +280,7 @@ mod tests {
             permit.send(()).unwrap();
         }
         sink.flush(Duration::from_secs(120));
-        let text = String::from_utf8(lock(&written).clone()).unwrap();
+        let text = String::from_utf8(written.lock().clone()).unwrap();
         assert!(text.contains("log lines were dropped"), "the log reports the loss");
     }
 }

@@ -10,9 +10,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cairn_model::{Counter, DURATION_BOUNDS, DurationHistogram, HistogramSnapshot};
+use cairn_sync::Mutex;
 
 use super::family::{Family, MetricKind, MetricName, MetricValue, Sample};
 use crate::request_record::{Plane, RequestRecord};
@@ -114,11 +115,6 @@ thread_local! {
     static RECORDER: RefCell<Recorder> = RefCell::new(Recorder::registered());
 }
 
-/// Locks a mutex, ignoring poison: a panic leaves nothing half-changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Counts a request that has ended.
 pub(crate) fn record_request(record: &RequestRecord<'_>) {
     // An ending thread has lost its recorder; its last requests are not counted.
@@ -137,7 +133,7 @@ fn method_index(method: &str) -> u8 {
 impl Recorder {
     fn registered() -> Self {
         let shard = Arc::<Shard>::default();
-        lock(&SHARDS).push(Arc::clone(&shard));
+        SHARDS.lock().push(Arc::clone(&shard));
         Self { shard, series: HashMap::default() }
     }
 
@@ -168,7 +164,7 @@ impl Shard {
         let labels = [record.plane.name(), method, or_none(record.route), or_none(record.operation)];
         let (by_class, latency) = Default::default();
         let series = Arc::new(Series { labels, by_class, latency });
-        lock(&self.series).push(Arc::clone(&series));
+        self.series.lock().push(Arc::clone(&series));
         series
     }
 }
@@ -182,7 +178,7 @@ pub(super) struct Totals {
 fn totals(shards: &[Arc<Shard>]) -> BTreeMap<Labels, Totals> {
     let mut totals = BTreeMap::new();
     for shard in shards {
-        for series in &*lock(&shard.series) {
+        for series in &*shard.series.lock() {
             let total = totals.entry(series.labels).or_insert_with(|| Totals {
                 by_class: Default::default(),
                 latency: HistogramSnapshot::sum_of(&DURATION_BOUNDS, std::iter::empty()),
@@ -198,7 +194,7 @@ fn totals(shards: &[Arc<Shard>]) -> BTreeMap<Labels, Totals> {
 
 /// Returns the sums of all series, and the bytes of each plane that were received and sent.
 pub(super) fn all_totals() -> (BTreeMap<Labels, Totals>, [[u64; 2]; Plane::ALL.len()]) {
-    let shards = lock(&SHARDS).clone();
+    let shards = SHARDS.lock().clone();
     let sum = |plane: Plane, of: fn(&Shard) -> &[Counter; Plane::ALL.len()]| {
         shards.iter().map(|shard| of(shard)[plane as usize].value()).sum()
     };
@@ -209,7 +205,7 @@ pub(super) fn all_totals() -> (BTreeMap<Labels, Totals>, [[u64; 2]; Plane::ALL.l
 
 /// Returns the families of all request metrics.
 pub(super) fn families() -> Vec<Family> {
-    families_of(&lock(&SHARDS).clone())
+    families_of(&SHARDS.lock().clone())
 }
 
 fn families_of(shards: &[Arc<Shard>]) -> Vec<Family> {

@@ -4,9 +4,10 @@ mod client;
 mod exchange;
 mod metadata;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use cairn_sync::Mutex;
 use jsonwebtoken::DecodingKey;
 
 use crate::error::SignInError;
@@ -35,10 +36,6 @@ struct Known {
     failed: Option<(SignInError, Instant)>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Provider {
     pub(crate) fn new(settings: Arc<OpenIdSettings>) -> Self {
         let client = Client::new(&settings.authorities, Transport::of(&settings.issuer));
@@ -47,14 +44,14 @@ impl Provider {
 
     /// Returns the metadata, if they were read lately. Does not block.
     pub(crate) fn known_metadata(&self) -> Option<Arc<Metadata>> {
-        let known = lock(&self.known);
+        let known = self.known.lock();
         let (metadata, read) = known.metadata.as_ref()?;
         (read.elapsed() < METADATA_AGE_MAX).then(|| Arc::clone(metadata))
     }
 
     /// Returns the metadata that were read last, however old they are. Does not block.
     pub(crate) fn last_metadata(&self) -> Option<Arc<Metadata>> {
-        lock(&self.known).metadata.as_ref().map(|(metadata, _)| Arc::clone(metadata))
+        self.known.lock().metadata.as_ref().map(|(metadata, _)| Arc::clone(metadata))
     }
 
     /// Returns the metadata, and reads them if need be.
@@ -62,11 +59,11 @@ impl Provider {
     /// # Errors
     /// `Unavailable`.
     pub(crate) fn metadata(&self) -> Result<Arc<Metadata>, SignInError> {
-        let _one = lock(&self.asking);
+        let _one = self.asking.lock();
         if let Some(metadata) = self.known_metadata() {
             return Ok(metadata);
         }
-        if let Some((error, at)) = &lock(&self.known).failed
+        if let Some((error, at)) = &self.known.lock().failed
             && at.elapsed() < FAILURE_KEPT
         {
             return Err(error.clone());
@@ -74,7 +71,7 @@ impl Provider {
         let read = Metadata::read(&self.client, &self.settings.issuer)
             .map(Arc::new)
             .map_err(|why| self.unavailable(&why));
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         match read {
             Ok(metadata) => {
                 *known = Known { metadata: Some((Arc::clone(&metadata), Instant::now())), failed: None };
@@ -132,7 +129,7 @@ impl Provider {
     /// Returns the key of a token. An unknown one is looked for in the keys that the provider publishes now.
     fn key(&self, metadata: &Metadata, wanted: &WantedKey) -> Result<DecodingKey, SignInError> {
         // Held during the request: the others wait for the same keys.
-        let mut keys = lock(&self.keys);
+        let mut keys = self.keys.lock();
         if let Some((known, read)) = &*keys {
             let age = read.elapsed();
             match known.find(wanted) {

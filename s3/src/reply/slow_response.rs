@@ -166,10 +166,11 @@ mod tests {
     use cairn_model::{AgeLimit, SystemClock};
     use cairn_net::Request;
     use cairn_observe::{AuditLog, AuditOptions, DataEvents};
+    use cairn_sync::Mutex;
     use std::cell::Cell;
     use std::future::poll_fn;
     use std::rc::Rc;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
     use std::task::Poll;
     use std::time::Duration;
 
@@ -225,14 +226,14 @@ mod tests {
                 let mut body =
                     SlowBody { state: State::Begun(work), space_every, context: context(folder.path()) };
                 while let Some(piece) = body.piece().await {
-                    let mut collected = collected.lock().expect("unpoisoned");
+                    let mut collected = collected.lock();
                     collected.push(String::from_utf8(piece).expect("UTF-8"));
                     is_done.set(collected.len() == 3);
                 }
             }
         });
         running.expect("starts").join().expect("ends");
-        std::mem::take(&mut *collected.lock().expect("unpoisoned"))
+        std::mem::take(&mut *collected.lock())
     }
 
     #[test]

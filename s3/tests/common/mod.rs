@@ -12,12 +12,13 @@ use cairn_model::{AgeLimit, Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
 use cairn_observe::{AuditLog, AuditOptions, DataEvents, RefusedRequests};
 use cairn_s3::{Compatibility, S3Options, S3Service};
+use cairn_sync::Mutex;
 use futures_lite::future::block_on;
 use std::fs::{File, OpenOptions};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -105,7 +106,7 @@ impl Server {
         let (their_store, their_drain) = (Arc::clone(&store), drain.clone());
         let (their_audit, their_directory) = (Arc::clone(&audit), Arc::clone(&directory));
         let running = start(1, move |_| {
-            let listener = listeners.lock().expect("unpoisoned").pop().expect("one each");
+            let listener = listeners.lock().pop().expect("one each");
             let (store, drain, clock) = (Arc::clone(&their_store), their_drain.clone(), Arc::clone(&clock));
             let (audit, directory) = (Arc::clone(&their_audit), Arc::clone(&their_directory));
             async move {

@@ -11,14 +11,15 @@ mod validity;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use cairn_admin::CertificateSnapshot;
 use cairn_net::{CertificateAndKey, HandshakeThreads, Tls};
 use cairn_observe::Plane;
+use cairn_sync::Mutex;
 
 use crate::config::{PairFiles, TlsSettings};
 use pair::{Loaded, load};
@@ -142,7 +143,7 @@ impl Certificates {
 
     /// Returns the notice in `/ready` about refused certificates. It is public, so it names no file.
     pub(crate) fn notice(&self) -> Option<String> {
-        let refused = |presented: &&Presented| presented.state().refusal.is_some();
+        let refused = |presented: &&Presented| presented.state.lock().refusal.is_some();
         let planes: Vec<_> =
             self.presented.iter().filter(refused).map(|presented| presented.plane.name()).collect();
         let text = || {
@@ -189,10 +190,6 @@ impl Presented {
         Ok(Self { plane, files, tls, state: Mutex::new(state) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn stamp(&self) -> Stamp {
         stamp(&self.files)
     }
@@ -200,7 +197,7 @@ impl Presented {
     /// Reloads the files if they have changed and are the same as at the previous check.
     fn check_files(&self) {
         let found = self.stamp();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if found == state.read {
             state.changed = None;
         } else if state.changed.replace(found) == Some(found) {
@@ -211,7 +208,7 @@ impl Presented {
 
     fn reload(&self, found: Stamp) {
         let loaded = load(&self.files);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.changed = None;
         let plane = self.plane.name();
         let replaced = loaded.and_then(|Loaded { chain, pair }| {
@@ -253,7 +250,7 @@ impl Presented {
     }
 
     fn reading(&self) -> CertificateSnapshot {
-        let state = self.state();
+        let state = self.state.lock();
         CertificateSnapshot {
             plane: self.plane,
             not_after: state.not_after.and_then(|seconds| u64::try_from(seconds).ok()),

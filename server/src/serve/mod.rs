@@ -22,15 +22,16 @@ mod webhooks;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_engine::{FORMAT_VERSION, OpenError, Store, StoreFacts, StoreOptions};
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{install_panic_hook, start_logging};
+use cairn_sync::Mutex;
 
 use crate::addresses::Addresses;
 use crate::budget::{self, Budget};
@@ -174,8 +175,7 @@ fn start_executors(listeners: Vec<Listeners>, shared: &Shared) -> Result<Executo
     let (report, reports) = channel();
     let shared = shared.clone();
     let running = cairn_net::start(count, move |executor: ExecutorIndex| {
-        let own =
-            waiting.lock().unwrap_or_else(PoisonError::into_inner).get_mut(executor.0).and_then(Option::take);
+        let own = waiting.lock().get_mut(executor.0).and_then(Option::take);
         let (shared, report) = (shared.clone(), report.clone());
         async move {
             // Sending fails only if another executor failed to start; then the process is ending.

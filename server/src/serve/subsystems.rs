@@ -91,7 +91,7 @@ impl Closers {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use cairn_sync::Mutex;
 
     use super::*;
 
@@ -102,10 +102,10 @@ mod tests {
         for name in ["store", "audit", "directory"] {
             closers.add(&closed, move |closed: &Mutex<Vec<&str>>, served| {
                 assert!(served.is_ok());
-                closed.lock().unwrap().push(name);
+                closed.lock().push(name);
             });
         }
         closers.close(&Ok(()));
-        assert_eq!(*closed.lock().unwrap(), ["directory", "audit", "store"]);
+        assert_eq!(*closed.lock(), ["directory", "audit", "store"]);
     }
 }

@@ -4,7 +4,7 @@
 //! `/health` responds with 200, `/ready` with 503 and the reason, and the data plane and the console with 503 to every
 //! request, until the process is stopped, and the store is upgraded or the program is replaced.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_admin::{
@@ -15,6 +15,7 @@ use cairn_engine::OpenError;
 use cairn_identity::CredentialThrottle;
 use cairn_observe::RefusedRequests;
 use cairn_s3::UnavailableService;
+use cairn_sync::Mutex;
 
 use super::listeners::{self, Listeners};
 use super::no_shares::NoShares;
@@ -76,7 +77,7 @@ pub(crate) fn serve(
     let heartbeats = Heartbeats::new(EXECUTORS, watchdog);
     let counted = heartbeats.clone();
     let running = cairn_net::start(EXECUTORS, move |executor| {
-        let own = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let own = listeners.lock().take();
         let (settings, shutdown, reason) = (Arc::clone(&settings), shutdown.clone(), reason.clone());
         let heartbeats = counted.clone();
         async move {

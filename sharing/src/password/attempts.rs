@@ -13,10 +13,10 @@
 
 use crate::types::id::LinkId;
 use cairn_model::client_network;
+use cairn_sync::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Failures of one client with one share in [`CLIENT_PERIOD`].
@@ -190,17 +190,13 @@ impl<K: Eq + Hash + Copy, F: Failures> Table<K, F> {
 }
 
 impl Attempts {
-    fn lock(&self) -> MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins an attempt.
     ///
     /// # Errors
     /// The time until the next attempt is allowed.
     pub(crate) fn begin(&self, share: LinkId, client: IpAddr, now: Instant) -> Result<Attempt, Duration> {
         let client = client_network(client);
-        let tables = &mut *self.lock();
+        let tables = &mut *self.0.lock();
         let of_client = tables.clients.entry((share, client), now);
         let of_share = tables.shares.entry(share, now);
         if let Some(wait) = of_client.wait(now).max(of_share.wait(client, now)) {
@@ -213,7 +209,7 @@ impl Attempts {
 
     /// Takes an attempt back: its password was right, or it was not checked.
     pub(crate) fn succeeded(&self, attempt: &Attempt) {
-        let tables = &mut *self.lock();
+        let tables = &mut *self.0.lock();
         tables.clients.take_back((attempt.share, attempt.client), attempt);
         tables.shares.take_back(attempt.share, attempt);
     }
@@ -292,7 +288,7 @@ mod tests {
         let attempt = attempts.begin(SHARE, client(1), now).expect("allowed");
         attempts.begin(SHARE, client(1), now + SHARE_PERIOD).expect("allowed");
         attempts.succeeded(&attempt);
-        assert_eq!(attempts.lock().shares.entries[&SHARE].0[0].count, 1);
+        assert_eq!(attempts.0.lock().shares.entries[&SHARE].0[0].count, 1);
     }
 
     #[test]
@@ -302,7 +298,7 @@ mod tests {
             let attempt = attempts.begin(SHARE, client(1), now).expect("allowed");
             attempts.succeeded(&attempt);
         }
-        assert!(attempts.lock().clients.entries.is_empty() && attempts.lock().shares.entries.is_empty());
+        assert!(attempts.0.lock().clients.entries.is_empty() && attempts.0.lock().shares.entries.is_empty());
     }
 
     #[test]
@@ -312,7 +308,7 @@ mod tests {
             let share = LinkId(u128::from(number / 50).to_be_bytes());
             let _ = attempts.begin(share, client(number), now);
         }
-        let tables = attempts.lock();
+        let tables = attempts.0.lock();
         assert!(tables.clients.entries.len() <= ENTRIES_MAX);
         assert!(tables.clients.others.0.len() <= CLIENT_FAILURES_MAX);
         let clients = tables.shares.entries.values().map(|failures| failures.0.len());

@@ -5,10 +5,11 @@
 //! work, and give their memory back when there was none for a while.
 
 use crate::types::password::HashMemory;
+use cairn_sync::{Condvar, Mutex};
 use futures_channel::oneshot;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Hashes that are computed at a time, at most.
@@ -53,16 +54,10 @@ pub(crate) enum NotHashed {
     Unavailable,
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl HashThreads {
     /// Sets how many hashes are computed at a time, from 1 to [`HASH_THREADS_MAX`]. Call it before the first hash.
     pub(crate) fn limit(&self, threads: usize) {
-        self.0.lock().threads_max = threads.clamp(1, HASH_THREADS_MAX);
+        self.0.state.lock().threads_max = threads.clamp(1, HASH_THREADS_MAX);
     }
 
     /// Runs a computation on one of the threads. It is skipped if the caller has dropped the future before its turn.
@@ -81,7 +76,7 @@ impl HashThreads {
     }
 
     fn push(&self, job: Job) -> Result<(), NotHashed> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         if state.is_closed {
             return Err(NotHashed::Unavailable);
         }
@@ -108,7 +103,7 @@ impl HashThreads {
 
     /// Ends the threads. Hashes that wait are not computed.
     pub(crate) fn close(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.is_closed = true;
         state.jobs.clear();
         self.0.changed.notify_all();
@@ -120,11 +115,10 @@ fn run(queue: &Queue) {
     let _ = rustix::process::nice(NICENESS);
     let mut memory = HashMemory::default();
     loop {
-        let mut state = queue.lock();
+        let mut state = queue.state.lock();
         state.idle += 1;
         let is_idle = |state: &mut State| state.jobs.is_empty() && !state.is_closed;
-        let waited = queue.changed.wait_timeout_while(state, IDLE_MAX, is_idle);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = queue.changed.wait_timeout_while(state, IDLE_MAX, is_idle);
         state.idle -= 1;
         let Some(job) = state.jobs.pop_front() else {
             state.threads -= 1;
@@ -149,7 +143,7 @@ mod tests {
         let threads = HashThreads::default();
         let (begun, begins) = channel();
         let gate = Arc::new(Mutex::new(()));
-        let held = gate.lock().expect("free");
+        let held = gate.lock();
         let block = || {
             let (begun, gate) = (begun.clone(), Arc::clone(&gate));
             threads.push(Box::new(move |_| {
@@ -166,7 +160,7 @@ mod tests {
             block().expect("room");
         }
         assert_eq!(block(), Err(NotHashed::Busy));
-        assert_eq!(threads.0.lock().threads, HASH_THREADS_MAX);
+        assert_eq!(threads.0.state.lock().threads, HASH_THREADS_MAX);
         assert!(begins.try_recv().is_err(), "only two run");
         drop(held);
         let computed = loop {

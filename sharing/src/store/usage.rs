@@ -12,8 +12,8 @@ use crate::limits::{USAGE_BATCH_MAX, USAGE_ENTRIES_MAX};
 use crate::types::id::LinkId;
 use crate::types::link::LinkKind;
 use cairn_model::Timestamp;
+use cairn_sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A link, for the cache.
 pub(super) type CacheKey = (LinkKind, LinkId);
@@ -23,13 +23,9 @@ pub(super) type CacheKey = (LinkKind, LinkId);
 pub(crate) struct UsageCache(Mutex<HashMap<CacheKey, Usage>>);
 
 impl UsageCache {
-    fn lock(&self) -> MutexGuard<'_, HashMap<CacheKey, Usage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the downloads of a link, if they are not all on disk.
     pub(super) fn get(&self, kind: LinkKind, id: LinkId) -> Option<Usage> {
-        self.lock().get(&(kind, id)).copied()
+        self.0.lock().get(&(kind, id)).copied()
     }
 
     /// Counts a download if `is_allowed` agrees with the number before it. `stored` reads the downloads on disk. Returns
@@ -42,7 +38,7 @@ impl UsageCache {
         stored: impl FnOnce() -> Result<Usage, LinkError>,
         is_allowed: impl FnOnce(Usage) -> bool,
     ) -> Result<bool, LinkError> {
-        let mut entries = self.lock();
+        let mut entries = self.0.lock();
         let before = match entries.get(&(kind, id)) {
             Some(usage) => *usage,
             None if entries.len() >= USAGE_ENTRIES_MAX => return Ok(false),
@@ -59,19 +55,19 @@ impl UsageCache {
 
     /// Takes back a download that was counted and not made durable.
     pub(super) fn uncount(&self, kind: LinkKind, id: LinkId) {
-        if let Some(usage) = self.lock().get_mut(&(kind, id)) {
+        if let Some(usage) = self.0.lock().get_mut(&(kind, id)) {
             usage.count = usage.count.saturating_sub(1);
         }
     }
 
     /// Returns some entries, to be written.
     pub(super) fn batch(&self) -> Vec<(CacheKey, Usage)> {
-        self.lock().iter().take(USAGE_BATCH_MAX).map(|(key, usage)| (*key, *usage)).collect()
+        self.0.lock().iter().take(USAGE_BATCH_MAX).map(|(key, usage)| (*key, *usage)).collect()
     }
 
     /// Removes entries that became durable, except for those that have changed since.
     pub(super) fn written(&self, batch: &[(CacheKey, Usage)]) {
-        let mut entries = self.lock();
+        let mut entries = self.0.lock();
         for (key, usage) in batch {
             if entries.get(key) == Some(usage) {
                 entries.remove(key);
@@ -81,6 +77,6 @@ impl UsageCache {
 
     /// Forgets a deleted link.
     pub(super) fn forget(&self, kind: LinkKind, id: LinkId) {
-        self.lock().remove(&(kind, id));
+        self.0.lock().remove(&(kind, id));
     }
 }

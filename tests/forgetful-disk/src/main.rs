@@ -20,6 +20,7 @@
 mod disk;
 
 use argh::FromArgs;
+use cairn_sync::Mutex;
 use disk::{CutMode, Disk, Faults, SECTOR_BYTES};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
@@ -30,7 +31,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Name of the one file.
@@ -78,16 +79,8 @@ struct OneFile {
 }
 
 impl OneFile {
-    fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stalled(&self) -> MutexGuard<'_, Option<Stall>> {
-        self.stalled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn write_now(&self, offset: u64, data: &[u8], reply: ReplyWrite) {
-        let written = self.disk().write(offset, data);
+        let written = self.disk.lock().write(offset, data);
         match (written, u32::try_from(data.len())) {
             (Ok(()), Ok(length)) => reply.written(length),
             _ => reply.error(Errno::EIO),
@@ -95,15 +88,15 @@ impl OneFile {
     }
 
     fn heal(&self) {
-        self.disk().faults = Faults::default();
-        let ended = self.stalled().take();
+        self.disk.lock().faults = Faults::default();
+        let ended = self.stalled.lock().take();
         for write in ended.into_iter().flat_map(|stall| stall.writes) {
             self.write_now(write.offset, &write.data, write.reply);
         }
     }
 
     fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
-        let bytes = self.disk().bytes();
+        let bytes = self.disk.lock().bytes();
         let (kind, perm, size) = match inode {
             INodeNo::ROOT => (FileType::Directory, 0o700, 0),
             DISK_INODE => (FileType::RegularFile, 0o600, bytes),
@@ -168,7 +161,7 @@ impl Filesystem for OneFile {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let read = self.disk().read(offset, size);
+        let read = self.disk.lock().read(offset, size);
         match read {
             Ok(data) => reply.data(&data),
             Err(_) => reply.error(Errno::EIO),
@@ -187,7 +180,7 @@ impl Filesystem for OneFile {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match &mut *self.stalled() {
+        match &mut *self.stalled.lock() {
             Some(stall) if data.len() >= stall.bytes_min => {
                 stall.writes.push(Stalled { offset, data: data.to_vec(), reply });
             }
@@ -196,7 +189,7 @@ impl Filesystem for OneFile {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let flushed = self.disk().flush();
+        let flushed = self.disk.lock().flush();
         match flushed {
             Ok(()) => reply.ok(),
             Err(_) => reply.error(Errno::EIO),
@@ -221,20 +214,20 @@ fn obey(files: &OneFile, line: &str) -> Result<String, String> {
                 "mix" => CutMode::Mix,
                 other => return Err(format!("no mode: {other}")),
             };
-            let cut = files.disk().cut(seed, mode).map_err(failed)?;
+            let cut = files.disk.lock().cut(seed, mode).map_err(failed)?;
             return Ok(format!(" kept={} lost={} torn={}", cut.kept, cut.lost, cut.torn));
         }
-        ["restore"] => files.disk().restore().map_err(failed)?,
-        ["fail", "reads"] => files.disk().faults.reads = true,
-        ["fail", "writes"] => files.disk().faults.writes = true,
-        ["fail", "flushes"] => files.disk().faults.flushes = true,
-        ["ignore", "flushes"] => files.disk().faults.flushes_ignored = true,
+        ["restore"] => files.disk.lock().restore().map_err(failed)?,
+        ["fail", "reads"] => files.disk.lock().faults.reads = true,
+        ["fail", "writes"] => files.disk.lock().faults.writes = true,
+        ["fail", "flushes"] => files.disk.lock().faults.flushes = true,
+        ["ignore", "flushes"] => files.disk.lock().faults.flushes_ignored = true,
         ["stalled"] => {
-            return Ok(format!(" {}", files.stalled().as_ref().map_or(0, |stall| stall.writes.len())));
+            return Ok(format!(" {}", files.stalled.lock().as_ref().map_or(0, |stall| stall.writes.len())));
         }
         ["stall", bytes] => {
             let bytes_min = bytes.parse().map_err(|_| format!("no number: {bytes}"))?;
-            *files.stalled() = Some(Stall { bytes_min, writes: Vec::new() });
+            *files.stalled.lock() = Some(Stall { bytes_min, writes: Vec::new() });
         }
         ["heal"] => files.heal(),
         _ => return Err(format!("no command: {line}")),

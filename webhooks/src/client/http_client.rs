@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use cairn_sync::RwLock;
 use cairn_trust::{Authorities, tls_config};
 use ureq::config::Config;
 use ureq::http::{HeaderName, HeaderValue, Request, Response, header};
@@ -82,13 +83,13 @@ impl Client {
         if !self.is_used.swap(false, Ordering::Relaxed) {
             let Self { policy, resolver, request_timeout, config, tls, .. } = self;
             let fresh = agent(policy, resolver, *request_timeout, config, tls);
-            *self.agent.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+            *self.agent.write() = fresh;
         }
     }
 
     /// A handle to ureq.
     fn agent(&self) -> Agent {
-        self.agent.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.agent.read().clone()
     }
 
     /// Sends the request of a call.

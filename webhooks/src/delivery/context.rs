@@ -6,8 +6,9 @@ use super::target_client::TargetClient;
 use crate::id::WebhookId;
 use crate::store::{Observer, Shared, Writer};
 use cairn_model::{DurationHistogram, Timestamp};
+use cairn_sync::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Shared by all threads of delivery.
@@ -78,9 +79,8 @@ impl Context {
     /// Waits while the service goes on and `is_waiting` returns true, at most for `limit`.
     fn wait_while(&self, limit: Duration, is_waiting: impl Fn() -> bool) {
         let (lock, ended) = &self.end;
-        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = ended.wait_timeout_while(guard, limit, |()| !self.is_closing() && is_waiting());
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let guard = lock.lock();
+        drop(ended.wait_timeout_while(guard, limit, |()| !self.is_closing() && is_waiting()));
     }
 
     /// Returns a number that changes with every change of webhooks.
@@ -101,7 +101,7 @@ impl Context {
 
     fn notify_end(&self) {
         let (lock, ended) = &self.end;
-        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(lock.lock());
         ended.notify_all();
     }
 

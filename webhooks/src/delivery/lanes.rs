@@ -11,8 +11,9 @@ use crate::limits::{
 };
 use crate::store::{Observer, Recorded, Shared, Waiting};
 use cairn_model::Timestamp;
+use cairn_sync::{Condvar, Mutex};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The wait of the loader when nothing is due later. It is woken for everything that it has to do.
@@ -85,10 +86,6 @@ impl Lanes {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
@@ -96,7 +93,7 @@ impl Lanes {
     /// Adds deliveries that have just become durable. Those without room are loaded later.
     pub(super) fn add(&self, items: Vec<Item>) {
         let now = self.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for item in items {
             let State { lanes, events, .. } = &mut *state;
             let Waiting { webhook, begun, .. } = item.waiting;
@@ -128,7 +125,7 @@ impl Lanes {
 
     /// Returns whether another delivery thread is needed, and counts it.
     pub(super) fn needs_thread(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_needed = state.lacks_thread() && !state.is_closed;
         state.threads += usize::from(is_needed);
         is_needed
@@ -136,12 +133,12 @@ impl Lanes {
 
     /// Notes that a delivery thread has ended.
     pub(super) fn thread_ended(&self) {
-        self.lock().threads -= 1;
+        self.state.lock().threads -= 1;
     }
 
     /// Waits for a delivery to attempt. Returns `None` when there is none for a while, and at the end.
     pub(super) fn next(&self) -> Option<Job> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let deadline = Instant::now() + DELIVERY_THREAD_IDLE;
         loop {
             if state.is_closed {
@@ -159,7 +156,7 @@ impl Lanes {
                 return None;
             }
             state.idle_threads += 1;
-            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.work.wait_timeout(state, left);
             state.idle_threads -= 1;
         }
     }
@@ -168,7 +165,7 @@ impl Lanes {
     pub(super) fn finish(&self, job: &Job, health: Option<TargetHealth>) {
         let now = self.now();
         let Waiting { webhook, id, .. } = job.item.waiting;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.in_flight -= 1;
         if job.is_unproven {
             state.unproven_in_flight -= 1;
@@ -188,7 +185,7 @@ impl Lanes {
     /// Gives back a delivery whose event could not be read, or that is not wanted now. It stays on disk.
     pub(super) fn give_back(&self, webhook: WebhookId, id: DeliveryId, pause: Duration) {
         let now = self.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(lane) = state.lanes.get_mut(&webhook) {
             lane.release(id);
             lane.first_on_disk.may_be_due = true;
@@ -204,7 +201,7 @@ impl Lanes {
     /// Lets held-back first attempts of a webhook be probed now.
     pub(super) fn probe_now(&self, webhook: WebhookId) {
         let now = self.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(lane) = state.lanes.get_mut(&webhook) {
             lane.probe_now(now);
             state.refresh(webhook, now, self.concurrency);
@@ -215,7 +212,7 @@ impl Lanes {
     /// Forgets that a target was away: what was held back is sent now. If the target is still away, it is held back again.
     pub(super) fn resume(&self, webhook: WebhookId) {
         let now = self.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(lane) = state.lanes.get_mut(&webhook) {
             lane.reset();
             state.refresh(webhook, now, self.concurrency);
@@ -225,22 +222,22 @@ impl Lanes {
 
     /// Returns whether first attempts of a webhook are held back.
     pub(super) fn is_held(&self, webhook: WebhookId) -> bool {
-        self.lock().lanes.get(&webhook).is_some_and(Lane::is_held)
+        self.state.lock().lanes.get(&webhook).is_some_and(Lane::is_held)
     }
 
     /// Returns whether the shutdown interrupts attempts, so that their failures are not recorded.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.lock().is_interrupted
+        self.state.lock().is_interrupted
     }
 
     /// Returns the number of attempts that are being made.
     pub(super) fn in_flight(&self) -> usize {
-        self.lock().in_flight
+        self.state.lock().in_flight
     }
 
     /// Waits until something is to be loaded, and returns it, or until a thread is needed. Returns `None` at the end.
     pub(super) fn next_loads(&self) -> Option<Vec<Load>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.is_closed {
                 return None;
@@ -257,8 +254,7 @@ impl Lanes {
             let wait =
                 timer.map_or(TIMER_WAIT_NONE, |due| Duration::from_millis(due.0 - now.0).min(TIMER_WAIT_MAX));
             let is_idle = |state: &mut State| !state.wants_load && !state.is_closed;
-            let waited = self.load.wait_timeout_while(state, wait, is_idle);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.load.wait_timeout_while(state, wait, is_idle);
         }
     }
 
@@ -266,7 +262,7 @@ impl Lanes {
     /// that more were due than it has read.
     pub(super) fn loaded(&self, load: &Load, found: Vec<Waiting>, next_due: Option<Timestamp>, is_cut: bool) {
         let (now, &Load { webhook, begun, .. }) = (self.now(), load);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(lane) = state.lanes.get_mut(&webhook) else { return };
         for waiting in found {
             if lane.queued(begun) < LANE_DELIVERIES_MAX {
@@ -285,20 +281,19 @@ impl Lanes {
 
     /// Refuses further work. Attempts that are being made go on.
     pub(super) fn close(&self) {
-        self.lock().is_closed = true;
+        self.state.lock().is_closed = true;
         self.work.notify_all();
         self.load.notify_all();
     }
 
     /// From now on, failed attempts are not recorded: the shutdown interrupts them.
     pub(super) fn interrupt(&self) {
-        self.lock().is_interrupted = true;
+        self.state.lock().is_interrupted = true;
     }
 
     /// Waits until no attempt is being made, at most for `limit`. Returns whether that is so.
     pub(super) fn wait_quiet(&self, limit: Duration) -> bool {
-        let waited = self.quiet.wait_timeout_while(self.lock(), limit, |state| state.in_flight > 0);
-        waited.unwrap_or_else(PoisonError::into_inner).0.in_flight == 0
+        self.quiet.wait_timeout_while(self.state.lock(), limit, |state| state.in_flight > 0).in_flight == 0
     }
 }
 
@@ -365,7 +360,7 @@ impl State {
 
 impl Observer for Lanes {
     fn recorded(&self, outcomes: &[Recorded]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for outcome in outcomes {
             if let Some(lane) = state.lanes.get_mut(&outcome.webhook) {
                 lane.release(outcome.id);
@@ -381,7 +376,7 @@ impl Observer for Lanes {
     fn changed(&self, webhook: WebhookId) {
         let now = self.now();
         let found = self.shared.webhook(webhook);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let State { lanes, events, .. } = &mut *state;
         let lane = lanes.entry(webhook).or_insert_with(|| Lane::new(0, now));
         *events -= lane.clear();

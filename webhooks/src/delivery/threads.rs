@@ -3,8 +3,9 @@
 use super::context::Context;
 use super::{fan_out, loader, worker};
 use crate::limits::{IDLE_CONNECTIONS_INTERVAL, INTERRUPTED_WAIT};
+use cairn_sync::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ impl Threads {
                 }
             };
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
-            threads.0.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            threads.0.lock().push(thread);
         }
         worker::start_if_needed(context);
         Ok(threads)
@@ -43,7 +44,7 @@ impl Threads {
         context.begin_closing();
         context.lanes.close();
         context.source.wake();
-        let threads = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.0.lock());
         for thread in threads {
             // A panic of the thread has already ended the process.
             let _ = thread.join();

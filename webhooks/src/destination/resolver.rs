@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use cairn_sync::{Condvar, Mutex};
 
 use crate::limits::{LOOKUP_THREAD_IDLE, LOOKUPS_MAX};
 
@@ -90,7 +92,7 @@ impl Resolver for SystemResolver {
 impl SystemResolver {
     /// Hands a look-up to a thread.
     fn submit(&self, lookup: Lookup) -> Result<(), LookupError> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         if state.waiting.len() >= LOOKUPS_MAX {
             return Err(LookupError::Busy);
         }
@@ -112,11 +114,6 @@ impl SystemResolver {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A thread: looks names up until there is nothing to do for a while.
     fn run(&self) {
         let mut answer = None;
@@ -129,7 +126,7 @@ impl Shared {
 
     /// Gives an answer, and waits for a look-up. `None` ends the thread.
     fn next(&self, answer: Option<(Found, mpsc::SyncSender<Found>)>) -> Option<Lookup> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let end = Instant::now() + LOOKUP_THREAD_IDLE;
         state.idle += 1;
         // Whoever gets it may ask again at once, and finds this thread idle. Nobody waits any more if the channel is gone.
@@ -144,7 +141,7 @@ impl Shared {
                 state.threads -= usize::from(found.is_none());
                 return found;
             }
-            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.work.wait_timeout(state, left);
         }
     }
 }
@@ -178,7 +175,7 @@ mod tests {
             let found = resolver.resolve("localhost", Duration::from_secs(120)).expect("every host has it");
             assert!(found.iter().all(IpAddr::is_loopback), "{found:?}");
         }
-        assert_eq!(resolver.shared.lock().threads, 1);
+        assert_eq!(resolver.shared.state.lock().threads, 1);
     }
 
     #[test]
@@ -192,13 +189,13 @@ mod tests {
     fn look_ups_that_hang_are_bounded() {
         let resolver = SystemResolver::default();
         // As if every thread hung.
-        resolver.shared.lock().threads = LOOKUPS_MAX;
+        resolver.shared.state.lock().threads = LOOKUPS_MAX;
         let start = Instant::now();
         assert_eq!(resolver.resolve("localhost", Duration::from_millis(20)), Err(LookupError::TimedOut));
         assert!(start.elapsed() >= Duration::from_millis(20));
         let (answer, _answered) = mpsc::sync_channel(1);
         let lookup = || Lookup { name: "localhost".to_owned(), give_up_at: start, answer: answer.clone() };
-        while resolver.shared.lock().waiting.len() < LOOKUPS_MAX {
+        while resolver.shared.state.lock().waiting.len() < LOOKUPS_MAX {
             resolver.submit(lookup()).expect("there is room");
         }
         assert_eq!(resolver.resolve("localhost", Duration::from_secs(10)), Err(LookupError::Busy));

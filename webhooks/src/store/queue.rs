@@ -4,10 +4,10 @@ use super::apply::{NewDeliveries, Outcome};
 use super::changes::Changes;
 use super::delivery_record::Waiting;
 use crate::limits::{BATCH_OUTCOMES_MAX, CHANGES_WAITING_MAX, OUTCOMES_WAITING_MAX};
+use cairn_sync::{Condvar, Mutex};
 use cairn_tables::StoreFailure;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A change by an administrator.
@@ -48,13 +48,9 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a change. Never waits.
     pub(super) fn push_change(&self, change: Change) -> Result<(), StoreFailure> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             return Err(StoreFailure::Closing);
         }
@@ -68,7 +64,7 @@ impl Queue {
 
     /// Adds new deliveries. Only threads that wait for each of their batches do this, so there are few.
     pub(super) fn push_new(&self, new: NewWork) -> Result<(), StoreFailure> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             return Err(StoreFailure::Closing);
         }
@@ -80,8 +76,7 @@ impl Queue {
     /// Adds an outcome. Waits for room. After the queue was closed the outcome is lost: the attempt is made again.
     pub(super) fn push_outcome(&self, outcome: Outcome) {
         let is_full = |state: &mut State| state.outcomes.len() >= OUTCOMES_WAITING_MAX && !state.is_closed;
-        let waited = self.has_room.wait_while(self.lock(), is_full);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.has_room.wait_while(self.state.lock(), is_full);
         if !state.is_closed {
             state.outcomes.push_back(outcome);
             self.not_empty.notify_one();
@@ -90,7 +85,7 @@ impl Queue {
 
     /// Takes back outcomes that were not written, so that they count as waiting. After the queue was closed they are lost.
     pub(super) fn put_back(&self, outcomes: Vec<Outcome>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_closed {
             outcomes.into_iter().rev().for_each(|outcome| state.outcomes.push_front(outcome));
         }
@@ -99,8 +94,7 @@ impl Queue {
     /// Waits for work, at most for `timeout`, and takes as much as one transaction may hold.
     pub(super) fn take(&self, timeout: Duration) -> Work {
         let is_idle = |state: &mut State| state.is_empty() && !state.is_closed;
-        let waited = self.not_empty.wait_timeout_while(self.lock(), timeout, is_idle);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.not_empty.wait_timeout_while(self.state.lock(), timeout, is_idle);
         let count = state.outcomes.len().min(BATCH_OUTCOMES_MAX);
         let work = Work {
             changes: state.changes.drain(..).collect(),
@@ -116,15 +110,14 @@ impl Queue {
 
     /// Waits for a change or the end of the queue, at most for `timeout`: the disk is full, and outcomes wait.
     pub(super) fn wait_change(&self, timeout: Duration) {
-        let waited = self
-            .not_empty
-            .wait_timeout_while(self.lock(), timeout, |state| !state.is_closed && state.changes.is_empty());
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        drop(self.not_empty.wait_timeout_while(self.state.lock(), timeout, |state| {
+            !state.is_closed && state.changes.is_empty()
+        }));
     }
 
     /// Refuses further work. What waits is still done.
     pub(super) fn close(&self) {
-        self.lock().is_closed = true;
+        self.state.lock().is_closed = true;
         self.not_empty.notify_all();
         self.has_room.notify_all();
     }

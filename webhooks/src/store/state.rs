@@ -9,9 +9,10 @@ use crate::id::WebhookId;
 use cairn_engine::Tick;
 use cairn_lmdb::Error;
 use cairn_model::{AgeLimit, Clock, Counter, Timestamp};
+use cairn_sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use cairn_tables::{Space, StoreFailure};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock};
 
 /// A webhook as it is on disk.
 #[derive(Clone, Debug)]
@@ -97,12 +98,12 @@ impl Shared {
 
     /// Locks the state for reading. Held for one look-up or the building of one list, never across a wait.
     pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     /// Locks the state for writing. Only the writer does this, for the change of a few entries.
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write()
     }
 
     /// Returns a webhook.

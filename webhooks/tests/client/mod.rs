@@ -9,10 +9,11 @@ mod tls;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_model::Timestamp;
+use cairn_sync::Mutex;
 use cairn_trust::Authorities;
 use cairn_webhooks::client::{Attempt, Client, ClientSettings, Delivery, FailureKind, Probe, Sender};
 use cairn_webhooks::destination::{LookupError, Resolver, TargetPolicy, TargetUrl};
@@ -115,14 +116,14 @@ impl Answers {
 
     /// The names that were looked up.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("no thread panics").clone()
+        self.asked.lock().clone()
     }
 }
 
 impl Resolver for Answers {
     fn resolve(&self, name: &str, _: Duration) -> Result<Vec<IpAddr>, LookupError> {
-        self.asked.lock().expect("no thread panics").push(name.to_owned());
-        let mut answers = self.answers.lock().expect("no thread panics");
+        self.asked.lock().push(name.to_owned());
+        let mut answers = self.answers.lock();
         let answer = answers.front().cloned().expect("an answer");
         if answers.len() > 1 {
             answers.pop_front();

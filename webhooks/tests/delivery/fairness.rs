@@ -57,15 +57,15 @@ fn a_backlog_of_one_webhook_does_not_delay_a_new_event_of_another() {
 
 #[test]
 fn no_more_than_the_configured_requests_run_at_a_time() {
-    let running = Arc::new(std::sync::Mutex::new((0, 0)));
+    let running = Arc::new(cairn_sync::Mutex::new((0, 0)));
     let counter = Arc::clone(&running);
     let setup = Setup::new(move |_| {
-        let mut counts = counter.lock().unwrap();
+        let mut counts = counter.lock();
         counts.0 += 1;
         counts.1 = counts.1.max(counts.0);
         drop(counts);
         std::thread::yield_now();
-        counter.lock().unwrap().0 -= 1;
+        counter.lock().0 -= 1;
         status(200)
     });
     setup.webhook("a.example");
@@ -73,5 +73,5 @@ fn no_more_than_the_configured_requests_run_at_a_time() {
         setup.events.push("b", &n.to_string());
     }
     setup.client.wait_for("a.example", 1000);
-    assert!(running.lock().unwrap().1 <= 8, "{running:?}");
+    assert!(running.lock().1 <= 8, "{running:?}");
 }

@@ -5,6 +5,7 @@ use cairn_engine::{
 };
 use cairn_fixtures::ManualClock;
 use cairn_model::{AgeLimit, Clock, Timestamp, VersionName};
+use cairn_sync::{Condvar, Mutex};
 use cairn_webhooks::client::{Attempt, Delivery, Failure, FailureKind, Probe, Sender};
 use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{
@@ -13,8 +14,8 @@ use cairn_webhooks::{
 };
 use futures_lite::future::block_on;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -44,7 +45,7 @@ impl Events {
     /// Commits an event of a new object.
     pub(crate) fn push(&self, bucket: &str, key: &str) -> EventId {
         // A reader takes its end under the same lock, so no event comes before it later.
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let id = EventId::new(self.tick(), &STORE);
         let object = ObjectOfEvent {
             key: key.to_owned(),
@@ -71,14 +72,14 @@ impl Events {
 
     /// Removes all events, as retention does.
     pub(crate) fn clear(&self) {
-        self.state.lock().unwrap().0.clear();
+        self.state.lock().0.clear();
     }
 }
 
 impl EventSource for Events {
     fn events(&self, query: &EventQuery) -> Result<EventPage, EngineError> {
         self.read_from.store(query.from.0, Ordering::SeqCst);
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         let end = query.until.min(self.tick());
         let matching = state.0.iter().filter(|event| {
             let tick = event.id.tick();
@@ -95,16 +96,16 @@ impl EventSource for Events {
     }
 
     fn generation(&self) -> u64 {
-        self.state.lock().unwrap().1
+        self.state.lock().1
     }
 
     fn wait(&self, seen: u64, limit: Duration) {
-        let state = self.state.lock().unwrap();
-        drop(self.changed.wait_timeout_while(state, limit, |state| state.1 == seen).unwrap());
+        let state = self.state.lock();
+        drop(self.changed.wait_timeout_while(state, limit, |state| state.1 == seen));
     }
 
     fn wake(&self) {
-        self.state.lock().unwrap().1 += 1;
+        self.state.lock().1 += 1;
         self.changed.notify_all();
     }
 
@@ -153,17 +154,17 @@ impl FakeClient {
     }
 
     pub(crate) fn answer_with(&self, answer: impl Fn(&Sent) -> Attempt + Send + Sync + 'static) {
-        *self.answer.lock().unwrap() = Arc::new(answer);
+        *self.answer.lock() = Arc::new(answer);
     }
 
     /// Requests to a host, in the order in which they were begun.
     pub(crate) fn to(&self, host: &str) -> Vec<Sent> {
-        self.sent.lock().unwrap().iter().filter(|sent| sent.host == host).cloned().collect()
+        self.sent.lock().iter().filter(|sent| sent.host == host).cloned().collect()
     }
 
     /// Waits until as many requests to a host have been begun. Gives up when nothing has happened for [`PATIENCE`].
     pub(crate) fn wait_for(&self, host: &str, count: usize) -> Vec<Sent> {
-        let mut sent = self.sent.lock().unwrap();
+        let mut sent = self.sent.lock();
         // Each request is looked at once: a test may make tens of thousands.
         let (mut seen, mut found) = (0, 0);
         loop {
@@ -172,10 +173,8 @@ impl FakeClient {
             if found >= count {
                 return sent.iter().filter(|sent| sent.host == host).cloned().collect();
             }
-            let (next, waited) =
-                self.changed.wait_timeout_while(sent, PATIENCE, |sent| sent.len() == seen).unwrap();
-            assert!(!waited.timed_out(), "{found} requests to {host}, not {count}");
-            sent = next;
+            sent = self.changed.wait_timeout_while(sent, PATIENCE, |sent| sent.len() == seen);
+            assert!(sent.len() > seen, "{found} requests to {host}, not {count}");
         }
     }
 }
@@ -192,9 +191,9 @@ impl Sender for FakeClient {
             at: delivery.attempted_at,
             signatures: signatures.split(' ').count(),
         };
-        self.sent.lock().unwrap().push(sent.clone());
+        self.sent.lock().push(sent.clone());
         self.changed.notify_all();
-        let answer = Arc::clone(&self.answer.lock().unwrap());
+        let answer = Arc::clone(&self.answer.lock());
         answer(&sent)
     }
 }
@@ -218,12 +217,12 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn pass(&self) {
-        let is_open = self.is_open.lock().unwrap();
-        drop(self.opened.wait_timeout_while(is_open, PATIENCE, |is_open| !*is_open).unwrap());
+        let is_open = self.is_open.lock();
+        drop(self.opened.wait_timeout_while(is_open, PATIENCE, |is_open| !*is_open));
     }
 
     pub(crate) fn open(&self) {
-        *self.is_open.lock().unwrap() = true;
+        *self.is_open.lock() = true;
         self.opened.notify_all();
     }
 }
@@ -301,7 +300,7 @@ impl Setup {
         let (lock, never, start) = (Mutex::new(()), Condvar::new(), Instant::now());
         while !is_so(self) {
             assert!(start.elapsed() < PATIENCE, "{what}");
-            drop(never.wait_timeout(lock.lock().unwrap(), Duration::from_millis(2)).unwrap());
+            drop(never.wait_timeout(lock.lock(), Duration::from_millis(2)));
         }
     }
 

@@ -83,7 +83,7 @@ fn unused_sessions_end_and_their_number_is_limited() {
     }
     assert!(sessions.find(&first, None).is_none(), "the one that was not used for the longest time");
     assert!(sessions.find(&second, None).is_some());
-    assert_eq!(sessions.table().len(), SESSIONS_OF_CREDENTIAL_MAX);
+    assert_eq!(sessions.0.table.lock().len(), SESSIONS_OF_CREDENTIAL_MAX);
 }
 
 /// Regression: 1001 logins of an auditor ended the sessions of everybody else.
@@ -98,7 +98,7 @@ fn logins_of_one_credential_end_no_session_of_another() {
         }
     }
     assert!(sessions.find(&quiet, None).is_some());
-    assert_eq!(sessions.table().len(), SESSIONS_MAX);
+    assert_eq!(sessions.0.table.lock().len(), SESSIONS_MAX);
 }
 
 #[test]

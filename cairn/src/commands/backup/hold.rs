@@ -1,14 +1,15 @@
 //! A hold of a running store. Dropping it releases the store.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use cairn_api::{Backup, BeginBackup};
 use cairn_engine::backup::HeldFolders;
 use cairn_http1::encode_strict;
+use cairn_sync::Mutex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::client::{Client, Request, read};
@@ -130,7 +131,7 @@ impl<'c> Hold<'c> {
             let looking = scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     if let Some(loss) = self.look() {
-                        *self.loss.lock().unwrap_or_else(PoisonError::into_inner) = Some(loss);
+                        *self.loss.lock() = Some(loss);
                         return;
                     }
                     thread::park_timeout(LOOK);
@@ -143,7 +144,7 @@ impl<'c> Hold<'c> {
 
     /// Returns once why the store is not held any more, if so.
     pub(super) fn loss(&self) -> Option<Failure> {
-        self.loss.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.loss.lock().take()
     }
 
     /// Asks the server why the store is not held any more, if so.

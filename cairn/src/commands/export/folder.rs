@@ -5,8 +5,9 @@ use std::fs::{File, create_dir_all, metadata, read_dir, remove_file, rename};
 use std::io::{Error, ErrorKind, Read, copy};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cairn_sync::Mutex;
 
 use super::content::{Origin, Problem, interrupted};
 use super::digests::{Digests, Hashed, Proof};
@@ -117,7 +118,7 @@ impl Folder {
 
     /// Remembers a folder, and those above it, whose names must be made durable.
     fn note(&self, folder: &Path) {
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = self.changed.lock();
         for folder in folder.ancestors().take_while(|folder| folder.starts_with(&self.root)) {
             if !changed.insert(folder.to_path_buf()) {
                 break;
@@ -127,7 +128,7 @@ impl Folder {
 
     /// Makes the names of new files durable.
     pub(super) fn sync(&self) -> Result<(), Failure> {
-        let changed = std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner));
+        let changed = std::mem::take(&mut *self.changed.lock());
         for folder in changed {
             sync_folder(Some(&folder)).map_err(|error| format!("{}: {error}", folder.display()))?;
         }

@@ -1,8 +1,9 @@
 //! A run of an export: lists keys, exports several at a time, and writes the manifest in order.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+use cairn_sync::Mutex;
 
 use super::content::{Origin, Problem, interrupted};
 use super::folder::Folder;
@@ -114,7 +115,7 @@ impl Run<'_> {
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<Option<Vec<Outcome>>>> = Mutex::new(tasks.iter().map(|_| None).collect());
         let failure: Mutex<Option<Failure>> = Mutex::new(None);
-        let has_failed = || failure.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let has_failed = || failure.lock().is_some();
         let worker = || {
             while !has_failed() {
                 let index = next.fetch_add(1, Ordering::Relaxed);
@@ -123,10 +124,10 @@ impl Run<'_> {
                     if self.stop.load(Ordering::Relaxed) { Err(interrupted()) } else { self.one(task) };
                 match exported {
                     Ok(outcomes) => {
-                        done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(outcomes);
+                        done.lock()[index] = Some(outcomes);
                     }
                     Err(found) => {
-                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(found);
+                        failure.lock().get_or_insert(found);
                     }
                 }
             }
@@ -137,10 +138,10 @@ impl Run<'_> {
             }
             worker();
         });
-        if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(failure) = failure.into_inner() {
             return Err(failure);
         }
-        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+        Ok(done.into_inner().into_iter().flatten().collect())
     }
 
     /// Exports one key.

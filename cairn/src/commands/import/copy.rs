@@ -1,11 +1,11 @@
 //! Copies one version: headers, content, tags and lock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use cairn_api::ImportOutcome;
 use cairn_md5::md5_digest;
+use cairn_sync::Mutex;
 
 use super::journal::{Journal, Record, State};
 use super::permits::Permits;
@@ -397,7 +397,7 @@ impl Copier<'_> {
         let next = AtomicU32::new(0);
         let tags = Mutex::new(vec![String::new(); ranges.len()]);
         let problem: Mutex<Option<Problem>> = Mutex::new(None);
-        let has_problem = || problem.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let has_problem = || problem.lock().is_some();
         let take = || {
             self.target.watch.wait(self.source);
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -405,8 +405,8 @@ impl Copier<'_> {
         };
         let send =
             |index: u32| match self.send_part(entry, (upload, index + 1), ranges[index as usize], hashes) {
-                Ok(tag) => tags.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = tag,
-                Err(found) => *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(found),
+                Ok(tag) => tags.lock()[index as usize] = tag,
+                Err(found) => *problem.lock() = Some(found),
             };
         thread::scope(|scope| {
             while let Some(index) = take() {
@@ -422,9 +422,9 @@ impl Copier<'_> {
                 send(index);
             }
         });
-        match problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match problem.into_inner() {
             Some(problem) => Err(problem),
-            None => Ok(tags.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            None => Ok(tags.into_inner()),
         }
     }
 

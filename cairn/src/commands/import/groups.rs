@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::vec::IntoIter;
+
+use cairn_sync::Mutex;
 
 use super::buckets::SourceBucket;
 use crate::commands::remote::{Entry, Page, Place, Remote, Trouble};
@@ -291,7 +292,7 @@ fn fetch(
             }
             scope.spawn(|| {
                 loop {
-                    let range = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let range = waiting.lock().recv();
                     let Ok(range) = range else { return };
                     range.fetch(source, &bucket.name, next, settings);
                 }

@@ -1,7 +1,8 @@
 //! Permits for connections that idle workers leave to large objects.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use cairn_sync::{Condvar, Mutex};
 
 /// The interval at which a wait looks whether the command ends.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -20,25 +21,21 @@ impl Permits {
         Self { left: Mutex::new(count), returned: Condvar::new() }
     }
 
-    fn left(&self) -> MutexGuard<'_, usize> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a permit, if one is left.
     pub(super) fn try_take(&self) -> Option<Permit<'_>> {
-        let mut left = self.left();
+        let mut left = self.left.lock();
         *left = left.checked_sub(1)?;
         Some(Permit(self))
     }
 
     /// Waits for a permit, until the command ends.
     pub(super) fn take(&self, is_over: impl Fn() -> bool) -> Option<Permit<'_>> {
-        let mut left = self.left();
+        let mut left = self.left.lock();
         while *left == 0 {
             if is_over() {
                 return None;
             }
-            left = self.returned.wait_timeout(left, GLANCE).unwrap_or_else(PoisonError::into_inner).0;
+            left = self.returned.wait_timeout(left, GLANCE);
         }
         *left -= 1;
         Some(Permit(self))
@@ -47,7 +44,7 @@ impl Permits {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        *self.0.left() += 1;
+        *self.0.left.lock() += 1;
         self.0.returned.notify_one();
     }
 }

@@ -1,13 +1,14 @@
 //! Imports one bucket: lists it, hands out its keys, writes the journal.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use cairn_api::ImportOutcome;
+use cairn_sync::{Condvar, Mutex};
 
 use super::buckets::{SourceBucket, failure};
 use super::copy::{Copied, Copier, Problem};
@@ -75,33 +76,29 @@ impl Batch {
         Self { lines: Mutex::new((Vec::new(), 0)), changed: Condvar::new() }
     }
 
-    fn lines(&self) -> std::sync::MutexGuard<'_, (Vec<Option<String>>, usize)> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(&self, done: Option<String>) -> usize {
-        let mut lines = self.lines();
+        let mut lines = self.lines.lock();
         lines.1 += usize::from(done.is_none());
         lines.0.push(done);
         lines.0.len() - 1
     }
 
     fn finish(&self, place: usize, done: String) {
-        let mut lines = self.lines();
+        let mut lines = self.lines.lock();
         lines.0[place] = Some(done);
         lines.1 -= 1;
         self.changed.notify_all();
     }
 
     fn is_complete(&self) -> bool {
-        self.lines().1 == 0
+        self.lines.lock().1 == 0
     }
 
     /// Waits until it is complete, or for a moment.
     fn wait(&self) {
-        let lines = self.lines();
+        let lines = self.lines.lock();
         if lines.1 > 0 {
-            drop(self.changed.wait_timeout(lines, GLANCE).unwrap_or_else(PoisonError::into_inner));
+            drop(self.changed.wait_timeout(lines, GLANCE));
         }
     }
 }
@@ -112,11 +109,11 @@ struct End(Mutex<Option<Failure>>);
 
 impl End {
     fn set(&self, failure: Failure) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        self.0.lock().get_or_insert(failure);
     }
 
     fn is_set(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.0.lock().is_some()
     }
 }
 
@@ -176,7 +173,7 @@ impl Run<'_> {
             }
             body(jobs, &end)
         });
-        match end.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match end.0.into_inner() {
             Some(failure) => Err(failure),
             None => done,
         }
@@ -422,7 +419,7 @@ impl Run<'_> {
 
 /// Waits for a key. Takes further ones that wait, as long as they can be copied together. Returns none at the end.
 fn take_jobs(waiting: &Mutex<Receiver<Job>>) -> Vec<Job> {
-    let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let waiting = waiting.lock();
     let mut jobs: Vec<Job> = waiting.recv().into_iter().collect();
     while jobs.len() < VERSIONS_MAX && jobs.last().is_some_and(|job| job.small().is_some()) {
         let Ok(job) = waiting.try_recv() else { break };
@@ -518,7 +515,7 @@ impl<'l> Writer<'l> {
     fn write_complete(&mut self) -> Outcome {
         while self.batches.front().is_some_and(|batch| batch.is_complete()) {
             let Some(batch) = self.batches.pop_front() else { break };
-            for lines in batch.lines().0.drain(..).flatten() {
+            for lines in batch.lines.lock().0.drain(..).flatten() {
                 self.list.add(&lines)?;
             }
             self.list.flush()?;
@@ -533,7 +530,7 @@ impl<'l> Writer<'l> {
             self.write_complete()?;
             let Some(first) = self.batches.front() else { return Ok(()) };
             if self.end.is_set() {
-                for lines in first.lines().0.iter().map_while(Option::as_ref) {
+                for lines in first.lines.lock().0.iter().map_while(Option::as_ref) {
                     self.list.add(lines)?;
                 }
                 return self.list.flush();

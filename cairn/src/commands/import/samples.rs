@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use cairn_sync::Mutex;
 
 use super::loss::Loss;
 use crate::commands::remote::{Entry, Remote, Trouble, VersionRef};
@@ -107,7 +108,7 @@ impl Measured {
             while begun.elapsed() < SAMPLE_TIME {
                 let sample = &samples[next.fetch_add(1, Ordering::Relaxed) % samples.len()];
                 if let Err(trouble) = measured.read(source, sample, bytes_max) {
-                    *measured.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+                    *measured.trouble.lock() = Some(trouble);
                     return;
                 }
             }
@@ -117,7 +118,7 @@ impl Measured {
                 scope.spawn(worker);
             }
         });
-        match measured.trouble.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match measured.trouble.lock().take() {
             Some(trouble) => Err(trouble),
             None => Ok(()),
         }?;
@@ -145,7 +146,7 @@ impl Measured {
                 self.bytes.fetch_add(bytes, Ordering::Relaxed);
             }
             Err(trouble @ (Trouble::Refused { .. } | Trouble::Wrong(_))) => {
-                let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut refused = self.refused.lock();
                 refused.entry(bucket.clone()).or_insert_with(|| (entry.key.clone(), trouble));
             }
             Err(other) => return Err(other),
@@ -160,7 +161,7 @@ fn losses_of(
     refused: Mutex<BTreeMap<String, (String, Trouble)>>,
 ) -> Result<Vec<Loss>, Trouble> {
     let mut losses = Vec::new();
-    for (bucket, (key, trouble)) in refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    for (bucket, (key, trouble)) in refused.into_inner() {
         // It may have been deleted meanwhile.
         if trouble.is_missing() && !source.lists(&bucket, &key, None)? {
             continue;

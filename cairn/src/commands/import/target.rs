@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::sync::{Mutex, PoisonError};
 
 use cairn_api::{
     BeginImport, BegunImport, Bucket, ChangeImported, CreateBucket, ImportOutcome, ImportedPart,
@@ -10,6 +9,7 @@ use cairn_api::{
     SetRetention, SetVersioning, Tag, VersioningState,
 };
 use cairn_http1::{encode_path, encode_strict, iso8601_millis, parse_rfc3339_millis};
+use cairn_sync::Mutex;
 use serde_json::Value;
 
 use super::buckets::SourceBucket;
@@ -159,7 +159,7 @@ impl<'a> Target<'a> {
     /// Looks whether the bucket's run is paused, if it has begun. A paused run that a restart of the server has ended is
     /// continued by another one, which is paused, too.
     pub(super) fn look(&self, bucket: &str) {
-        let begun = self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(bucket).cloned();
+        let begun = self.runs.lock().get(bucket).cloned();
         match begun {
             Some(id) if self.watch.look(self.client, &id) => self.forget(bucket, &id),
             // An attempt before this one did not begin the other run.
@@ -172,7 +172,7 @@ impl<'a> Target<'a> {
 
     /// Forgets a run that the server has forgotten.
     fn forget(&self, bucket: &str, id: &str) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         // Another thread may have begun a new run already.
         if runs.get(bucket).is_some_and(|known| known == id) {
             runs.remove(bucket);
@@ -180,7 +180,7 @@ impl<'a> Target<'a> {
     }
 
     fn run_of(&self, bucket: &str) -> Result<String, Refused> {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         if let Some(id) = runs.get(bucket) {
             return Ok(id.clone());
         }

@@ -2,10 +2,10 @@
 
 use std::io::{Error, Read, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cairn_md5::Md5;
+use cairn_sync::Mutex;
 
 use crate::commands::remote::Remote;
 use crate::commands::signals::nap;
@@ -42,7 +42,7 @@ impl Throttle {
         }
         let micros = (bytes as u64).saturating_mul(1_000_000) / self.rate;
         let until = {
-            let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut free_at = self.free_at.lock();
             *free_at = (*free_at).max(Instant::now()) + Duration::from_micros(micros);
             *free_at
         };

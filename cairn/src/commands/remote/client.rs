@@ -1,10 +1,11 @@
 //! Sends requests to another store: signed, in path style, tried again if they fail for a while.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cairn_http1::{encode_path, encode_strict};
+use cairn_sync::Mutex;
 use ureq::http::Request;
 use ureq::{Agent, Error};
 
@@ -386,7 +387,7 @@ impl Remote {
                 let Some(region) = region.filter(|_| code == "AuthorizationHeaderMalformed") else {
                     return false;
                 };
-                let mut known = self.region.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut known = self.region.lock();
                 let is_new = *known != region;
                 region.clone_into(&mut known);
                 is_new
@@ -419,9 +420,9 @@ impl Remote {
         let values: Vec<_> = sent.iter().map(|(_, value)| words(value)).collect();
         let signed: Vec<_> =
             sent.iter().zip(&values).map(|((name, _), value)| (*name, value.as_str())).collect();
-        let region = self.region.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let region = self.region.lock().clone();
         let signer = {
-            let mut key = self.day_key.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut key = self.day_key.lock();
             Signer::with_key_of(&mut key, &self.credentials, &region, stamp.clone())
         };
         let parts = Parts { method, path, query: &query, headers: &signed, payload: &hash };

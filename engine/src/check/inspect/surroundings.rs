@@ -13,7 +13,6 @@ use crate::slice::Slice;
 use crate::store::Store;
 use crate::store::bucket_catalog::{BucketCatalog, IDENTITY_KEY, NEXT_ID_KEY};
 use cairn_lmdb::{ReadTxn, Totals};
-use std::sync::PoisonError;
 
 /// The sizes of a slice's volumes in units, by volume number.
 #[derive(Debug, Default)]
@@ -22,7 +21,7 @@ pub(super) struct VolumeBounds(Vec<u64>);
 impl VolumeBounds {
     /// Measures the volumes as they are now.
     pub(super) fn measure(&mut self, slice: &Slice) {
-        let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = slice.space.volumes.read();
         self.0 = volumes.iter().map(|volume| u64::from(volume.units())).collect();
     }
 
@@ -46,7 +45,7 @@ pub(super) fn inspect_superblock(store: &Store, report: &mut Report<'_>) {
 
 /// Checks the files of a slice's volumes.
 pub(super) fn inspect_volumes(slice: &Slice, report: &mut Report<'_>) {
-    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().clone();
     for volume in volumes {
         let place = format!("volume {} of slice {}", volume.number, slice.number);
         for fault in volume.inspect(slice.superblock.store, slice.number) {

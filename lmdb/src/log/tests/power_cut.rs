@@ -10,10 +10,11 @@
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
 use crate::{Environment, Error, FlushFailures};
+use cairn_sync::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 const SECTOR: usize = 512;
@@ -171,7 +172,7 @@ impl Recorder {
 }
 
 fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
-    recorder.lock().expect("no panic")
+    recorder.lock()
 }
 
 /// Commits a random transaction, which the recorder knows in advance. Returns the contents after it.

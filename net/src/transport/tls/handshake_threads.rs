@@ -6,10 +6,11 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use cairn_sync::Mutex;
 use futures_channel::oneshot;
 use rustls::server::{Accepted, AcceptedAlert};
 use rustls::{ServerConfig, ServerConnection};
@@ -63,7 +64,7 @@ impl HandshakeThreads {
 fn answer_all(hellos: &Mutex<Receiver<Box<Hello>>>) {
     loop {
         // One thread waits for a hello and holds the lock; the others wait for the lock.
-        let next = hellos.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = hellos.lock().recv();
         let Ok(hello) = next else { return };
         let Hello { accepted, config, answer } = *hello;
         // Skip the signature when the client has disconnected meanwhile.
@@ -94,7 +95,7 @@ mod tests {
     impl ResolvesServerCert for Blocked {
         fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
             let _ = self.0.send(());
-            let _ = self.1.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let _ = self.1.lock().recv();
             None
         }
     }

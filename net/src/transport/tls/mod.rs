@@ -11,8 +11,9 @@ pub(crate) mod session;
 pub(crate) mod validity;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use cairn_sync::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::ring::{Ticketer, default_provider};
 use rustls::server::NoServerSessionStorage;
@@ -69,13 +70,13 @@ impl Tls {
     /// As [`Tls::new`]; nothing has changed then.
     pub fn replace(&self, certificate: &CertificateAndKey) -> Result<(), rustls::Error> {
         let config = config_for(certificate)?;
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        *self.config.write() = config;
         Ok(())
     }
 
     /// Returns the configuration for a new connection.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.config.read())
     }
 
     /// Returns the threads that answer client hellos.

@@ -3,7 +3,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Error, ErrorKind, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use cairn_sync::Mutex;
 
 use super::bounds::Bounds;
 use super::record::Record;
@@ -99,7 +100,7 @@ impl Journal {
     }
 
     fn add_line(&self, file: &Mutex<BufWriter<File>>, line: &str) -> Result<(), Failure> {
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file.lock();
         file.write_all(line.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| failed(&self.folder, &error))
@@ -107,13 +108,13 @@ impl Journal {
 
     /// Notes an upload before its parts are sent, so that the next run can remove it.
     pub(crate) fn add_upload(&self, line: &str) -> Result<(), Failure> {
-        let mut file = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.uploads.lock();
         file.write_all(format!("{line}\n").as_bytes()).map_err(|error| failed(&self.folder, &error))
     }
 
     /// Takes the uploads that an earlier run has begun.
     pub(crate) fn take_uploads(&self) -> Result<Vec<String>, Failure> {
-        let file = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.uploads.lock();
         let text = fs::read_to_string(self.folder.join("uploads"));
         let text = text.and_then(|text| file.set_len(0).map(|()| text));
         let text = text.map_err(|error| failed(&self.folder, &error))?;

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use cairn_api::ObjectVersion;
 use cairn_http1::{encode_path, encode_strict};
+use cairn_sync::Mutex;
 
 use super::difference::{Difference, Subject};
 use super::report::Report;
@@ -84,7 +84,7 @@ impl Comparison<'_> {
         let (jobs, waiting) = sync_channel::<Pair>(KEYS_WAITING_MAX);
         let waiting = Mutex::new(waiting);
         let end: Mutex<Option<Failure>> = Mutex::new(None);
-        let is_over = || end.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_over = || end.lock().is_some();
         let listed = thread::scope(|scope| {
             for _ in 0..self.workers {
                 scope.spawn(|| self.work(&waiting, &end));
@@ -130,7 +130,7 @@ impl Comparison<'_> {
             }
             Ok(())
         });
-        match end.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match end.into_inner() {
             Some(failure) => Err(failure),
             None => listed,
         }
@@ -138,13 +138,13 @@ impl Comparison<'_> {
 
     fn work(&self, waiting: &Mutex<Receiver<Pair>>, end: &Mutex<Option<Failure>>) {
         loop {
-            let pair = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let pair = waiting.lock().recv();
             let Ok(pair) = pair else { return };
-            if end.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            if end.lock().is_some() {
                 continue;
             }
             if let Err(failure) = self.pair(&pair) {
-                end.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                end.lock().get_or_insert(failure);
             }
         }
     }

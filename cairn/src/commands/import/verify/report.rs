@@ -2,8 +2,8 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use cairn_sync::Mutex;
 use serde_json::{Value, json};
 
 use super::super::tally::place;
@@ -65,7 +65,7 @@ impl<'c> Report<'c> {
 
     /// Adds a difference.
     pub(crate) fn add(&self, difference: &Difference) -> Outcome {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let Difference { bucket, key, version_id, kind, source, here } = difference;
         state.count += 1;
         if state.first.len() < SHOWN_MAX {
@@ -92,13 +92,13 @@ impl<'c> Report<'c> {
 
     /// Returns the number of differences, and the first of them.
     pub(crate) fn found(&self) -> (u64, Vec<Difference>) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         (state.count, state.first.clone())
     }
 
     /// Signs the last part, which has the results, and gives the files their names.
     pub(crate) fn finish(self, results: &Value) -> Outcome {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.file.is_none() {
             return Ok(());
         }
