@@ -426,6 +426,7 @@ impl From<BodyError> for S3Error {
     fn from(error: BodyError) -> Self {
         let code = match error {
             BodyError::TimedOut => ErrorCode::RequestTimeout,
+            BodyError::Stopping => ErrorCode::ServiceUnavailable,
             BodyError::Malformed(error) => {
                 let message = format!("The body could not be understood: {error}.");
                 return Self::with_message(ErrorCode::BadRequest, message).closing();

@@ -19,6 +19,7 @@ from harness.compare import Report, check_offline
 from harness.disks import ForgetfulDisk, command
 from harness.expect import assert_error
 from harness.load import ends_within
+from harness.management import expect
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.wait import until
 from harness.s3 import object_target
@@ -146,6 +147,7 @@ def test_no_write_is_acknowledged_while_the_device_fails(failing: tuple[Forgetfu
         for key in KEYS:
             assert_error(put(store, f"refused-{size}-{key}", size), 500, "InternalError")
     assert_not_ready(store)
+    assert expect(store.admin.get("/storage/status"), 200)["writes"] == "refused"
     for key in KEYS:
         assert store.s3.get(BUCKET, key).body == body(key, LARGE), "reads must continue"
     # Longer than a recovery takes if the device works.

@@ -28,7 +28,7 @@ pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         available_bytes: usage.available_bytes,
         temporary_upload_bytes: usage.reserved_bytes + usage.held.part_bytes,
         disk_state: disk_state.name().into(),
-        writes: if disk_state.refuses_writes() { "refused" } else { "accepted" }.into(),
+        writes: if store.refuses_writes() { "refused" } else { "accepted" }.into(),
     };
     Reply::json(StatusCode::OK, &status)
 }

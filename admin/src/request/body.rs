@@ -74,6 +74,7 @@ pub(crate) fn body_error(error: &BodyError) -> AdminError {
         BodyError::TimedOut => {
             AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())
         }
+        BodyError::Stopping => AdminError::NotReady("the service is shutting down"),
         _ => AdminError::invalid("the request body is incomplete or malformed"),
     }
 }

@@ -25,14 +25,26 @@ impl Store {
     /// # Errors
     /// The reason, as a text for operators.
     pub fn check_metadata(&self) -> Result<(), String> {
-        let stopped = self.slices.iter().find_map(|slice| slice.commits.stopped.get());
-        if let Some(reason) = stopped.or_else(|| self.control.catalog.stopped_reason()) {
+        if let Some(reason) = self.stopped_reason() {
             return Err(reason);
         }
         for slice in &self.slices {
             slice.sequence().map_err(|error| format!("{}: {error}", slice.folder.display()))?;
         }
         self.control.catalog.check().map_err(|error| format!("the records of the buckets: {error}"))
+    }
+
+    /// Returns whether new data are refused: the disk has no room, or the device has failed. A device that fails without a
+    /// word since the last change is not noticed.
+    #[must_use]
+    pub fn refuses_writes(&self) -> bool {
+        self.disk_state().refuses_writes() || self.stopped_reason().is_some()
+    }
+
+    /// Returns why a slice or the catalog of buckets accepts no change, if that is so.
+    fn stopped_reason(&self) -> Option<String> {
+        let stopped = self.slices.iter().find_map(|slice| slice.commits.stopped.get());
+        stopped.or_else(|| self.control.catalog.stopped_reason())
     }
 }
 

@@ -24,7 +24,9 @@ pub enum BodyError {
     TimedOut,
     /// The chunked transfer coding is malformed.
     Malformed(ChunkedError),
-    /// The connection failed in another way, the process stops, or nobody has asked for a body with the chunked transfer
+    /// The process is stopping, and its grace period is over.
+    Stopping,
+    /// The connection failed in another way, or nobody has asked for a body with the chunked transfer
     /// coding ([`io::ErrorKind::Unsupported`], see [`RequestBody::accept_chunked`]).
     Io(io::Error),
 }
@@ -35,6 +37,7 @@ impl std::fmt::Display for BodyError {
             Self::Incomplete => formatter.write_str("the connection ended before the declared length"),
             Self::TimedOut => formatter.write_str("the body did not arrive in time"),
             Self::Malformed(error) => error.fmt(formatter),
+            Self::Stopping => formatter.write_str("the process is stopping"),
             Self::Io(error) => write!(formatter, "the body could not be read: {error}"),
         }
     }
@@ -258,7 +261,7 @@ impl<'c> RequestBody<'c> {
 fn body_error(error: WireError) -> BodyError {
     match error {
         WireError::TimedOut => BodyError::TimedOut,
-        WireError::Aborted => BodyError::Io(io::Error::other("the process is stopping")),
+        WireError::Aborted => BodyError::Stopping,
         WireError::Io(error)
             if matches!(
                 error.kind(),

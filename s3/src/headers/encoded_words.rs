@@ -56,9 +56,11 @@ fn encode_q(text: &str) -> String {
 }
 
 /// Returns a value as it is stored. Encoded words whose text is printable ASCII are decoded; others stay, because a response
-/// would have them encoded again.
+/// would have them encoded again. They also stay if a recipient would read the text otherwise: blanks at its ends are not part
+/// of a header's value (RFC 9110 section 5.5), and text with encoded words would be decoded once more.
 pub(crate) fn decode(value: &[u8]) -> Cow<'_, [u8]> {
     let decoded = std::str::from_utf8(value).ok().filter(|text| text.contains("=?")).and_then(decode_words);
+    let decoded = decoded.filter(|text| text.trim_ascii() == text && !text.contains("=?"));
     decoded.map_or(Cow::Borrowed(value), |text| Cow::Owned(text.into_bytes()))
 }
 
@@ -142,6 +144,9 @@ mod tests {
             ("=?UTF-8?X?a?=", "=?UTF-8?X?a?="),
             ("=?UTF-8?Q?a", "=?UTF-8?Q?a"),
             ("=?UTF-8?Q?=4?=", "=?UTF-8?Q?=4?="),
+            ("=?UTF-8?Q?_a?=", "=?UTF-8?Q?_a?="),
+            ("=?UTF-8?Q?a_?=", "=?UTF-8?Q?a_?="),
+            ("=?UTF-8?B?PT9VVEYtOD9CP1lXSmo/PQ==?=", "=?UTF-8?B?PT9VVEYtOD9CP1lXSmo/PQ==?="),
             ("a = b? c", "a = b? c"),
         ] {
             assert_eq!(&*decode(sent.as_bytes()), stored.as_bytes(), "{sent}");

@@ -21,7 +21,8 @@ const ENTRY_BYTES: usize = 192;
 #[derive(Debug)]
 struct ListRequest {
     max: usize,
-    after: u16,
+    /// As it was sent; no part has a number above 10 000.
+    after: usize,
     mode: Compatibility,
     encoding: NameEncoding,
 }
@@ -30,7 +31,8 @@ pub(crate) fn list_parts(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key, id) = named_upload(call)?;
     refuse_conflicting_parameter(call, "uploadId", "partNumber")?;
     let request = list_request(call.query, call.compatibility)?;
-    let mut page = call.engine.list_parts(&bucket, &key, id, request.after, request.max.max(1))?;
+    let after = u16::try_from(request.after).unwrap_or(u16::MAX);
+    let mut page = call.engine.list_parts(&bucket, &key, id, after, request.max.max(1))?;
     if request.max == 0 {
         // A page with max 0 is never truncated, even if parts exist.
         page = PartsPage { parts: Vec::new(), is_truncated: false, ..page };
@@ -44,10 +46,7 @@ pub(crate) fn list_parts(call: &Call<'_>) -> S3Result<Reply> {
 fn list_request(query: &Query<'_>, mode: Compatibility) -> S3Result<ListRequest> {
     let after = match query.get_non_empty("part-number-marker") {
         None => 0,
-        Some(text) => {
-            let marker = list_page::number("part-number-marker", text, mode)?;
-            u16::try_from(marker).unwrap_or(u16::MAX)
-        }
+        Some(text) => list_page::number("part-number-marker", text, mode)?,
     };
     let max = list_page::page_size(query, "max-parts", mode)?;
     Ok(ListRequest { max, after, mode, encoding: NameEncoding::parse(query.get("encoding-type"), mode)? })
@@ -162,7 +161,7 @@ mod tests {
     fn markers_and_page_sizes_are_numbers() {
         let parsed =
             |raw: &str| list_request(&Query::parse(Some(raw)).expect("parses"), Compatibility::Extended);
-        assert_eq!(parsed("max-parts=5000&part-number-marker=99999").expect("ok").after, u16::MAX);
+        assert_eq!(parsed("max-parts=5000&part-number-marker=99999").expect("ok").after, 99999);
         assert_eq!(parsed("max-parts=5000").expect("ok").max, 1000);
         for bad in ["max-parts=-1", "max-parts=x", "part-number-marker=x", "part-number-marker=-1"] {
             assert_eq!(parsed(bad).expect_err(bad).code(), "InvalidArgument");

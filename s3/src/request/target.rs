@@ -70,9 +70,14 @@ impl Target {
     ///
     /// # Errors
     /// `InvalidURI` for a broken escape, for bytes that are not UTF-8 and for a path that does not begin with `/`.
+    /// `InvalidBucketName` for `//`, which names an empty bucket.
     pub(crate) fn parse(raw_path: &str) -> S3Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
         let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+        // Without this, `//` would be the service.
+        if path == "/" {
+            return Err(ErrorCode::InvalidBucketName.into());
+        }
         Ok(Self { bucket: decode(bucket)?, key: decode(key)?, ..Self::default() })
     }
 
@@ -199,6 +204,7 @@ mod tests {
         }
         assert_eq!(parsed("/photos/a%2Fb/../c//d%20e+f/"), ("photos".into(), "a/b/../c//d e+f/".into()));
         assert_eq!(parsed("/photos/%252F"), ("photos".into(), "%2F".into()));
+        assert_eq!(Target::parse("//").expect_err("no name").code(), "InvalidBucketName");
     }
 
     #[test]

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harness.expect import assert_error
 from harness.s3 import S3, object_target
 from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
@@ -112,7 +113,7 @@ def test_server_is_not_ready_while_draining(own_store: Cairn):
 
 
 def test_grace_period_ends_stalled_requests(make_store: MakeStore):
-    """A stalled upload cannot keep the process running, and nothing of it is stored."""
+    """A stalled upload cannot keep the process running, and nothing of it is stored. Its client is told to send it again."""
     store = make_store(SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS="2").start()
     store.s3.create_bucket("kept")
     connection = begin_upload(store.s3, "kept", "k")
@@ -120,6 +121,7 @@ def test_grace_period_ends_stalled_requests(make_store: MakeStore):
     store.terminate()
     store.process.wait(2 + AT_ONCE_SECONDS)
     assert time.monotonic() - begin >= 1.5, "the server exited before the end of the grace period"
+    assert_error(connection.read_response("PUT"), 503, "ServiceUnavailable")
     connection.close()
     store.start()
     assert store.s3.head("kept", "k").status == 404

@@ -76,6 +76,7 @@ async fn read_body(engine: &Engine, body: &mut RequestBody<'_>) -> Result<SmallB
         SmallBodyError::Body(BodyError::TimedOut) | SmallBodyError::TooSlow => {
             refusals::invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
         }
+        SmallBodyError::Body(BodyError::Stopping) => refusals::not_ready("the service is shutting down"),
         SmallBodyError::Body(_) => {
             refusals::invalid(StatusCode::BAD_REQUEST, "the body is incomplete or malformed")
         }
