@@ -152,6 +152,21 @@ def test_compose_service_stops_cleanly_and_keeps_its_data(machine: Machine):
     machine.run("podman", "stop", "second")
 
 
+def test_image_has_certificate_authorities(machine: Machine):
+    """Regression: no request with https could be made from the image: "No CA certificates were loaded from the system"."""
+    made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    machine.shell(f"cd /root && {made} -keyout tls.key -out tls.pem 2>/dev/null")
+    machine.run("systemd-run", "--unit=https", "openssl", "s_server", "-accept", "4433", "-cert", "/root/tls.pem", "-key", "/root/tls.key", "-www")
+    machine.shell("until openssl s_client -connect 127.0.0.1:4433 </dev/null >/dev/null 2>&1; do sleep 0.05; done")
+    command = ["podman", "run", "--rm", *run_arguments(), "cairn", "status", "--endpoint", "https://localhost:4433"]
+    done = machine.run(*command, check=False)
+    machine.run("systemctl", "stop", "https")
+    # The server is reached and its certificate refused, because no authority of the image has signed it.
+    assert done.returncode != 0 and "certificate" in done.stderr.lower() and "No CA certificates" not in done.stderr, done.stderr
+    found = machine.run("podman", "run", "--rm", *run_arguments(), "cairn", "check", check=False).stdout
+    assert "certificate authorities for outgoing requests" in found
+
+
 def test_readiness_is_passed_to_systemd_outside_the_container(machine: Machine):
     """With the Quadlet's `Notify=true` systemd waits for the service's message, which podman passes on."""
     machine.run(

@@ -6,5 +6,5 @@
 mod authorities;
 mod tls;
 
-pub use authorities::{Authorities, UnusablePem};
+pub use authorities::{Authorities, UnusablePem, count_host_authorities};
 pub use tls::tls_config;

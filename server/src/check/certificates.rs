@@ -1,4 +1,4 @@
-//! Checks the certificates: whether they can be used, and for how long they are valid.
+//! Checks the certificates: whether they can be used, for how long they are valid, and whether there are authorities.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,6 +10,22 @@ use crate::config::{PairFiles, Settings};
 const DAY_SECONDS: i64 = 86_400;
 /// With fewer days left, automatic renewal has probably failed.
 const DAYS_LEFT_MIN: i64 = 14;
+
+/// Checks the authorities of outgoing requests. The service starts without them, because it may make no such requests.
+pub(super) fn authorities() -> Finding {
+    match cairn_trust::count_host_authorities() {
+        Ok(count) => Finding::ok(format!("{count} certificate authorities for outgoing requests")),
+        Err(reason) => {
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            Finding::warning(
+                format!(
+                    "there are no certificate authorities{reason}, so webhooks and OpenID providers with https fail"
+                ),
+                "install ca-certificates, or set SSL_CERT_FILE to a PEM file with the authorities",
+            )
+        }
+    }
+}
 
 pub(super) fn data(settings: &Settings) -> Finding {
     certificate(settings.server.tls.s3.as_ref())

@@ -91,6 +91,7 @@ const HOST_CHECKS: &[Named<OfHost>] = &[
     ("io_uring", host::io_uring),
     ("locked memory", host::locked_memory),
     ("clock", clock::clock),
+    ("authorities", certificates::authorities),
 ];
 
 /// Checks of what is configured.

@@ -35,6 +35,11 @@ Environment=SERVICE_CREDENTIAL_MASTER_KEY_FILE=%d/master-key
 If every user of the host can read or write such a file, or a TOML file that contains secrets, the log has a warning.
 Files in `/run` are exempt.
 
+Outgoing requests with TLS (webhooks, OpenID providers, the command-line client) trust the certificate authorities of
+the host: on Debian those of the package `ca-certificates`, in `/etc/ssl/certs/ca-certificates.crt`. The variable
+`SSL_CERT_FILE` names a PEM file that replaces that file, for example with the authority of a company. `ca_file` below
+and `SERVICE_CA_CERTIFICATE` replace it for one purpose. `cairn check` warns if there are no authorities.
+
 Secrets are shown as `<redacted>` wherever the configuration is shown. No error repeats a value.
 
 `cairn serve` needs the four secrets that are marked as required. `cairn serve --dev` creates them on first use, stores

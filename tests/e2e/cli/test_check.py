@@ -64,6 +64,15 @@ def test_check_dev_creates_no_secrets(make_store: MakeStore):
     assert not store.data.exists()
 
 
+def test_missing_certificate_authorities_are_reported(make_store: MakeStore):
+    """Regression: webhooks with https failed in the container image, which had none, and no check said so."""
+    store = make_store()
+    assert check(store)["authorities"][0] == "ok"
+    store.extra |= {"SSL_CERT_FILE": str(store.folder / "none.pem"), "SSL_CERT_DIR": None}
+    verdict, seen, fix = check(store)["authorities"]
+    assert verdict == "warning" and "webhooks" in seen and "SSL_CERT_FILE" in fix and "ca-certificates" in fix
+
+
 def test_all_configuration_problems_are_reported_together(make_store: MakeStore):
     """The checks of the host run too."""
     store = make_store(SERVICE_ROOT_S3_ENABLED="perhaps", SERVICE_S3_BNID="x")
