@@ -190,14 +190,8 @@ impl ImportRuns {
     pub(crate) fn with_id(&self, id: &str) -> Result<Arc<ImportRun>, AdminError> {
         let id = ImportId::parse(id).ok_or(AdminError::ImportNotFound)?;
         // Most requests belong to a run that began lately.
-        self.known
-            .lock()
-            .runs
-            .iter()
-            .rev()
-            .find(|run| run.id == id)
-            .cloned()
-            .ok_or(AdminError::ImportNotFound)
+        let known = self.known.lock();
+        known.runs.iter().rev().find(|run| run.id == id).cloned().ok_or(AdminError::ImportNotFound)
     }
 
     /// Keeps a signed report. If there are too many, the oldest one is forgotten.

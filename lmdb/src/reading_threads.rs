@@ -9,7 +9,7 @@
 //! waits for a close in progress; afterwards nothing of LMDB's is left to run.
 
 use crate::limits::{THREAD_END_POLL, THREAD_END_WAIT};
-use cairn_sync::{Mutex, MutexGuard};
+use cairn_sync::Mutex;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -22,15 +22,11 @@ struct ListedAtEnd;
 impl Drop for ListedAtEnd {
     fn drop(&mut self) {
         if let Some(folder) = folder_of_this_thread() {
-            let mut ending = lock();
+            let mut ending = ENDING.lock();
             ending.retain(|thread| thread.exists());
             ending.push(folder);
         }
     }
-}
-
-fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    ENDING.lock()
 }
 
 /// Returns `/proc/<process>/task/<thread>`, or `None` where `/proc` is not mounted.
@@ -48,7 +44,7 @@ pub(crate) fn note_reading() {
 /// Closes an environment, once no thread that has read it is ending. Blocks for about as long as a thread takes to end.
 #[expect(clippy::disallowed_methods, reason = "environments are closed where blocking is allowed")]
 pub(crate) fn close(close: impl FnOnce()) {
-    let mut ending = lock();
+    let mut ending = ENDING.lock();
     let give_up = Instant::now() + THREAD_END_WAIT;
     // This thread cannot run the destructor at the same time.
     let own = folder_of_this_thread();

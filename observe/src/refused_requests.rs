@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use cairn_model::{Timestamp, client_network};
-use cairn_sync::{Mutex, MutexGuard};
+use cairn_sync::Mutex;
 
 use crate::refusal_facts::{DecidingRule, RefusedRight, RefusingSetting};
 
@@ -183,10 +183,6 @@ pub struct RefusedRecorder {
     ring: usize,
 }
 
-fn lock(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
-    ring.lock()
-}
-
 impl RefusedRequests {
     /// Makes rings for this many executors.
     #[must_use]
@@ -207,7 +203,8 @@ impl RefusedRequests {
     /// Returns the requests that `is_wanted`, the latest first.
     #[must_use]
     pub fn list(&self, is_wanted: impl Fn(&RefusedRequest) -> bool) -> Vec<Arc<RefusedRequest>> {
-        let all = self.0.rings.iter().flat_map(|ring| lock(ring).entries.iter().cloned().collect::<Vec<_>>());
+        let all =
+            self.0.rings.iter().flat_map(|ring| ring.lock().entries.iter().cloned().collect::<Vec<_>>());
         let mut found: Vec<_> = all.filter(|(_, request)| is_wanted(request)).collect();
         found.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
         found.into_iter().map(|(_, request)| request).collect()
@@ -225,7 +222,7 @@ impl RefusedRecorder {
     pub fn record(&self, request: RefusedRequest) {
         let request = Arc::new(request.bounded());
         let sequence = self.shared.recorded.fetch_add(1, Ordering::Relaxed);
-        lock(&self.shared.rings[self.ring]).push(sequence, request);
+        self.shared.rings[self.ring].lock().push(sequence, request);
     }
 }
 

@@ -45,12 +45,12 @@ impl Authorities {
 /// Counts the certificates of the host's authorities, which [`Authorities::Host`] trusts.
 ///
 /// # Errors
-/// None could be read: the reasons, or an empty text if there are no files.
+/// None could be read: the reasons.
 pub fn count_host_authorities() -> Result<usize, String> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
         let reasons: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
-        return Err(reasons.join("; "));
+        return Err(if reasons.is_empty() { "no file has any".to_owned() } else { reasons.join("; ") });
     }
     Ok(found.certs.len())
 }

@@ -26,15 +26,12 @@ use crate::output;
 use crate::output::table::{Column, record, table};
 use crate::terminal;
 use agent::CONNECTIONS_MAX;
-use transport_error::is_without_tls;
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting, agent_with};
 pub(crate) use received::{receive, receive_to_stdout};
 pub(crate) use request::{Query, Request, Response, changed, query, with_query};
-pub(crate) use transport_error::{
-    TrustFailure, error_text, has_no_address, trust_failure, trust_failure_text, was_not_sent,
-};
+pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 
 /// Advice on how to get a token.
 const TOKEN_HELP: &str = "use the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN, a token from `cairn token create`, or the token that \
@@ -243,8 +240,12 @@ impl Client {
             }
             other => error_text(other),
         };
-        let mut text = if let Some(text) = trust_failure_text(error, &self.base, CA_VARIABLE) {
-            if is_without_tls(error) { format!("{text} (--endpoint or {ENDPOINT_VARIABLE})") } else { text }
+        let mut text = if let Some(failure) = trust_failure(error) {
+            let mut text = failure.text(error, &self.base, CA_VARIABLE);
+            if failure == TrustFailure::WithoutTls {
+                text += &format!(" (--endpoint or {ENDPOINT_VARIABLE})");
+            }
+            text
         } else if was_not_sent(error) {
             format!(
                 "{} cannot be reached: {error_text}\n  \

@@ -46,15 +46,37 @@ impl TrustFailure {
             Self::Other => Some("have a certificate made that clients accept"),
         }
     }
+
+    /// Returns what is wrong, and what to do. `error` is where it was found, `url` the address of the server, and `authorities`
+    /// the variable that names the file of trusted authorities.
+    pub(crate) fn text(self, error: &Error, url: &str, authorities: &str) -> String {
+        let mut text = format!("the certificate of {url} was not accepted: {}", error_text(error));
+        match self {
+            Self::WithoutTls => {
+                let plain_url = url.replacen("https", "http", 1);
+                text = format!(
+                    "{url} does not use TLS: a server without a certificate has the address {plain_url}"
+                );
+            }
+            Self::UnknownIssuer => {
+                let own = "if it was signed by your own certificate authority";
+                text += &format!("\n  {own}, set {authorities} to its PEM file");
+            }
+            other => text.extend(other.remedy().map(|remedy| format!("\n  {remedy}"))),
+        }
+        text
+    }
 }
 
 /// Returns what is wrong with the server's TLS, if that is the error.
 pub(crate) fn trust_failure(error: &Error) -> Option<TrustFailure> {
     use rustls::CertificateError as Certificate;
-    if is_without_tls(error) {
-        return Some(TrustFailure::WithoutTls);
-    }
-    let Some(rustls::Error::InvalidCertificate(found)) = tls_error(error) else { return None };
+    let found = match tls_error(error)? {
+        rustls::Error::InvalidCertificate(found) => found,
+        // The server answered the first message of TLS with something else.
+        rustls::Error::InvalidMessage(_) => return Some(TrustFailure::WithoutTls),
+        _ => return None,
+    };
     Some(match found {
         // An authority of the same name, but with another key, leads to a bad signature.
         Certificate::UnknownIssuer | Certificate::BadSignature => TrustFailure::UnknownIssuer,
@@ -67,40 +89,10 @@ pub(crate) fn trust_failure(error: &Error) -> Option<TrustFailure> {
     })
 }
 
-/// Returns what is wrong with the TLS of the server with this address, and what to do, if that is the error. `authorities` is
-/// the variable that names the file of trusted authorities.
-pub(crate) fn trust_failure_text(error: &Error, url: &str, authorities: &str) -> Option<String> {
-    let failure = trust_failure(error)?;
-    let mut text = format!("the certificate of {url} was not accepted: {}", error_text(error));
-    match failure {
-        TrustFailure::WithoutTls => {
-            let plain_url = url.replacen("https", "http", 1);
-            text =
-                format!("{url} does not use TLS: a server without a certificate has the address {plain_url}");
-        }
-        TrustFailure::UnknownIssuer => {
-            let own = "if it was signed by your own certificate authority";
-            text += &format!("\n  {own}, set {authorities} to its PEM file");
-        }
-        other => text.extend(other.remedy().map(|remedy| format!("\n  {remedy}"))),
-    }
-    Some(text)
-}
-
 /// Returns the error as text for people.
 pub(crate) fn error_text(error: &Error) -> String {
     let text = error.to_string();
     plain(text.strip_prefix("io: ").unwrap_or(&text))
-}
-
-/// Returns whether the server's certificate was not accepted.
-pub(super) fn is_about_trust(error: &Error) -> bool {
-    matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
-}
-
-/// Returns whether the server answered the first message of TLS with something else.
-pub(super) fn is_without_tls(error: &Error) -> bool {
-    matches!(tls_error(error), Some(rustls::Error::InvalidMessage(_)))
 }
 
 /// Returns whether the name of the server has no address.
@@ -116,7 +108,7 @@ pub(crate) fn has_no_address(error: &Error) -> bool {
 /// Returns whether the error occurred before the request was sent.
 pub(crate) fn was_not_sent(error: &Error) -> bool {
     use std::io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
-    if is_about_trust(error) || is_without_tls(error) || has_no_address(error) {
+    if trust_failure(error).is_some() || has_no_address(error) {
         return true;
     }
     match error {

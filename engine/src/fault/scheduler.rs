@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::thread::ThreadId;
 
-use cairn_sync::{Condvar, Mutex, MutexGuard};
+use cairn_sync::{Condvar, Mutex};
 
 /// A thread of a store, by the number of its slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,10 +55,6 @@ impl Scheduler {
         scheduler
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        self.changed.wait(state)
-    }
-
     /// Registers the calling thread as `thread` and stops it at the top of its loop.
     pub(super) fn enter(&self, thread: StoreThread) {
         self.state.lock().threads.insert(std::thread::current().id(), thread);
@@ -76,7 +72,7 @@ impl Scheduler {
         assert!(before.is_none(), "two threads run as {thread:?}");
         self.changed.notify_all();
         while !state.released && state.stopped.contains_key(&thread) {
-            state = self.wait(state);
+            state = self.changed.wait(state);
         }
     }
 
@@ -87,7 +83,7 @@ impl Scheduler {
             if let Some(point) = state.stopped.get(&thread) {
                 return *point;
             }
-            state = self.wait(state);
+            state = self.changed.wait(state);
         }
     }
 

@@ -63,8 +63,7 @@ impl NamedRights {
         let is_same = |(cached, _): &(Found, _)| {
             cached.iter().zip(&found).all(|((_, cached), (_, policy))| Arc::ptr_eq(cached, policy))
         };
-        let lock = || self.0.lock();
-        if let Some((_, rights)) = lock().entries.get(&ids).filter(|entry| is_same(entry)) {
+        if let Some((_, rights)) = self.0.lock().entries.get(&ids).filter(|entry| is_same(entry)) {
             return Ok(Arc::clone(rights));
         }
         let policies = || found.iter().map(|(_, policy)| &**policy);
@@ -74,7 +73,7 @@ impl NamedRights {
         }
         // Without the lock: others wait for it on executors.
         let rights = Arc::new(Rights::compile(policies()));
-        let mut cached = lock();
+        let mut cached = self.0.lock();
         if cached.resources + resources > NAMED_RESOURCES_CACHED_MAX {
             *cached = Cached::default();
         }

@@ -15,15 +15,12 @@ const DAYS_LEFT_MIN: i64 = 14;
 pub(super) fn authorities() -> Finding {
     match cairn_trust::count_host_authorities() {
         Ok(count) => Finding::ok(format!("{count} certificate authorities for outgoing requests")),
-        Err(reason) => {
-            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            Finding::warning(
-                format!(
-                    "there are no certificate authorities{reason}, so webhooks and OpenID providers with https fail"
-                ),
-                "install ca-certificates, or set SSL_CERT_FILE to a PEM file with the authorities",
-            )
-        }
+        Err(reason) => Finding::warning(
+            format!(
+                "there are no certificate authorities ({reason}), so webhooks and OpenID providers with https fail"
+            ),
+            "install ca-certificates, or set SSL_CERT_FILE to a PEM file with the authorities",
+        ),
     }
 }
 

@@ -15,7 +15,7 @@ use super::order::put_in_order;
 use super::payload::{Payload, run};
 use super::settings::tags_of_document;
 
-use crate::client::{agent_with, error_text, trust_failure_text};
+use crate::client::{agent_with, error_text, trust_failure};
 use crate::commands::signals::nap;
 use crate::environment::{
     SOURCE_ACCESS_KEY_VARIABLE, SOURCE_CA_VARIABLE, SOURCE_SECRET_KEY_VARIABLE, TARGET_ACCESS_KEY_VARIABLE,
@@ -338,9 +338,12 @@ impl Remote {
                     }
                     refusal.trouble
                 }
-                Err(error) => match trust_failure_text(&error, &self.endpoint.url(), self.authorities) {
+                Err(error) => match trust_failure(&error) {
                     // Another attempt would find the same certificate.
-                    Some(text) => return Err(Trouble::NoAnswer(text)),
+                    Some(failure) => {
+                        let text = failure.text(&error, &self.endpoint.url(), self.authorities);
+                        return Err(Trouble::NoAnswer(text));
+                    }
                     None => self.no_answer(&error),
                 },
             };

@@ -10,7 +10,7 @@
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
 use crate::{Environment, Error, FlushFailures};
-use cairn_sync::{Mutex, MutexGuard};
+use cairn_sync::Mutex;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -171,10 +171,6 @@ impl Recorder {
     }
 }
 
-fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
-    recorder.lock()
-}
-
 /// Commits a random transaction, which the recorder knows in advance. Returns the contents after it.
 fn change_recorded(
     environment: &Environment,
@@ -184,17 +180,17 @@ fn change_recorded(
 ) -> Contents {
     // The same random numbers lead to them.
     let after = Arc::new(predict(&mut Random(random.0), before));
-    lock(recorder).in_progress = Arc::clone(&after);
+    recorder.lock().in_progress = Arc::clone(&after);
     let state = change(environment, random, before).expect("commits");
     assert_eq!(state, *after);
-    lock(recorder).acknowledged = after;
+    recorder.lock().acknowledged = after;
     state
 }
 
 /// Ends the recording. Returns what is wrong after the first cut that left something else, and the number of cuts.
 fn check_all(recorder: &Mutex<Recorder>) -> (Option<String>, usize) {
     let cuts = {
-        let mut recorder = lock(recorder);
+        let mut recorder = recorder.lock();
         recorder.cuts_max = 0;
         std::mem::take(&mut recorder.cuts)
     };
@@ -243,12 +239,12 @@ fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        lock(&observer).pass(moment);
+        observer.lock().pass(moment);
     }));
     let mut random = Random(seed ^ 1);
     let mut state = Contents::new();
     for step in 0..2000 {
-        if lock(&recorder).cuts.len() >= cuts_max {
+        if recorder.lock().cuts.len() >= cuts_max {
             break;
         }
         state = change_recorded(&environment, &recorder, &mut random, &state);
@@ -276,12 +272,12 @@ fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
     assert_eq!(environment.log().expect("there is one").status().checkpoints, 0);
     drop(environment);
     let recorder = Recorder::new(folder.path(), scratch.path(), seed, usize::MAX, 1);
-    lock(&recorder).acknowledged = Arc::new(state.clone());
-    lock(&recorder).in_progress = Arc::new(state.clone());
+    recorder.lock().acknowledged = Arc::new(state.clone());
+    recorder.lock().in_progress = Arc::new(state.clone());
     let faults = LogFaults::default();
     flaw.into_iter().for_each(|flaw| faults.plant(flaw));
     let observer = Arc::clone(&recorder);
-    faults.observe(Box::new(move |moment| lock(&observer).pass(moment)));
+    faults.observe(Box::new(move |moment| observer.lock().pass(moment)));
     let environment =
         Environment::open_log(folder.path(), OPTIONS, LOG, &FlushFailures::default(), faults).expect("opens");
     assert_eq!(contents(&environment), state);
@@ -311,13 +307,13 @@ fn run_replacement(seed: u64, is_rebuild: bool, flaw: Option<LogFlaw>) -> Option
     let observer = Arc::clone(&recorder);
     let log = environment.log().expect("there is one");
     flaw.into_iter().for_each(|flaw| log.faults.plant(flaw));
-    log.faults.observe(Box::new(move |moment| lock(&observer).pass(moment)));
+    log.faults.observe(Box::new(move |moment| observer.lock().pass(moment)));
     // Commits alone are the subject of other tests.
-    lock(&recorder).rarity = usize::MAX;
+    recorder.lock().rarity = usize::MAX;
     for _ in 0..5 {
         state = change_recorded(&environment, &recorder, &mut random, &state);
     }
-    lock(&recorder).rarity = 1;
+    recorder.lock().rarity = 1;
     if is_rebuild {
         log.fail_with(&Error::Io(std::io::Error::other("the device failed")));
         environment.renew(&COPYING).expect("is rebuilt");
