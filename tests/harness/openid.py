@@ -84,8 +84,13 @@ class Provider:
         with (self.folder / "provider.log").open("ab") as log:
             command = ["node", str(PROGRAM), json.dumps(configuration)]
             self.process = subprocess.Popen(command, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        until(self.answers, lambda: (self.folder / "provider.log").read_text(errors="replace")[-2000:])
+        until(lambda: self.process.poll() is not None or self.answers(), self.log)
+        assert self.process.poll() is None, f"the provider ended with status {self.process.poll()}: {self.log()}"
         return self
+
+    def log(self) -> str:
+        """Returns the end of what the provider has printed."""
+        return (self.folder / "provider.log").read_text(errors="replace")[-2000:]
 
     def answers(self) -> bool:
         """Returns whether the provider takes requests."""

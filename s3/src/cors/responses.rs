@@ -7,7 +7,7 @@ use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
 use crate::request::target::Target;
-use cairn_cors::{Admission, CrossOrigin, Rules};
+use cairn_cors::{Admission, CrossOrigin, METHODS, Rules};
 use cairn_engine::Engine;
 use cairn_http1::{RequestHead, ResponseHead, StatusCode};
 
@@ -18,7 +18,6 @@ const REQUEST_HEADERS: &str = "access-control-request-headers";
 const VARY: &str = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers";
 
 const NO_ORIGIN: &str = "Insufficient information. Origin request header needed.";
-const NO_METHOD: &str = "Invalid Access-Control-Request-Method: null";
 /// Also the message for a missing bucket.
 const NO_RULES: &str = "CORSResponse: CORS is not enabled for this bucket.";
 const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is usually because the evalution of \
@@ -29,7 +28,8 @@ const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is 
 ///
 /// # Errors
 /// `BadRequest` without an origin, or without a method; `AccessForbidden` if no rule allows the request. In the mode
-/// `extended`, a bucket without rules allows none, with or without a method.
+/// `extended`, a method that no rule can name is `BadRequest` too, and a bucket without rules allows none, with or without
+/// a method.
 pub(crate) fn preflight(
     engine: &Engine,
     mode: Compatibility,
@@ -39,9 +39,15 @@ pub(crate) fn preflight(
     let origin = head.header_str(ORIGIN).filter(|origin| !origin.is_empty());
     let origin = origin.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_ORIGIN))?;
     let method = head.header_str(REQUEST_METHOD).filter(|method| !method.is_empty());
-    let no_method = || S3Error::with_message(ErrorCode::BadRequest, NO_METHOD);
+    let invalid_method = || {
+        let named = method.unwrap_or("null");
+        S3Error::with_message(
+            ErrorCode::BadRequest,
+            format!("Invalid Access-Control-Request-Method: {named}"),
+        )
+    };
     if method.is_none() && mode == Compatibility::Strict {
-        return Err(no_method());
+        return Err(invalid_method());
     }
     let forbidden = |message, resource| {
         S3Error::with_message(ErrorCode::AccessForbidden, message)
@@ -52,7 +58,8 @@ pub(crate) fn preflight(
     let settings = bucket.map(|bucket| bucket.settings());
     let stored = settings.as_ref().and_then(|settings| settings.cors.as_deref());
     let stored = stored.ok_or_else(|| forbidden(NO_RULES, "BUCKET"))?;
-    let method = method.ok_or_else(no_method)?;
+    let is_known = |method: &&str| mode == Compatibility::Strict || METHODS.contains(method);
+    let method = method.filter(is_known).ok_or_else(invalid_method)?;
     let cross_origin = CrossOrigin { origin, method, headers: requested_headers(head) };
     let rules = Rules::decode(stored).ok_or_else(|| S3Error::internal("the CORS rules cannot be read"))?;
     let resource = target.resource().kind();

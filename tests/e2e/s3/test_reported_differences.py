@@ -222,6 +222,16 @@ def test_cors_origins_may_be_patterns(extended: S3, extended_bucket: str):
         put("https://*.*.com")
 
 
+def test_preflight_for_a_method_that_no_rule_can_name_is_bad(extended: S3, extended_bucket: str):
+    """Such as PATCH, and in other letters than capitals. `strict` has one answer for all that is not allowed."""
+    boto = make_client(extended)
+    boto.put_bucket_cors(Bucket=extended_bucket, CORSConfiguration={"CORSRules": [{"AllowedOrigins": ["*"], "AllowedMethods": ["PUT"]}]})
+    for method in ("PATCH", "put"):
+        sent = [("Host", extended.authority), ("Origin", "https://any.test"), ("Access-Control-Request-Method", method)]
+        answer = extended.send_raw("OPTIONS", f"/{extended_bucket}/k", sent)
+        assert assert_error(answer, 400, "BadRequest").findtext("Message") == f"Invalid Access-Control-Request-Method: {method}"
+
+
 # Checksums of parts
 
 
