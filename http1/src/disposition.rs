@@ -51,7 +51,8 @@ pub fn file_name(key: &str) -> String {
 
 /// Returns whether a character is a control, a line separator, a mark of direction or has no width (Unicode, UAX #9 and
 /// general category Cf).
-fn is_deceptive(c: char) -> bool {
+#[must_use]
+pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

@@ -24,7 +24,7 @@ pub use conditional::{
     Comparison, Conditions, Validators, Verdict, entity_tag_matches, entity_tags, if_range_matches,
 };
 pub use date::{HttpDate, http_date, parse_http_date, parse_rfc3339_millis};
-pub use disposition::{attachment, file_name, inline};
+pub use disposition::{attachment, file_name, inline, is_deceptive};
 pub use forwarded::{ForwardedHeader, forwarded_addresses};
 pub use head::{BodyFraming, HeadError, HeadLimits, HeadParser, RequestHead, parse_head};
 pub use http::{Method, StatusCode};

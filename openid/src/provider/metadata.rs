@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use super::client::{Client, Transport};
+use crate::limits::QUOTED_BYTES_MAX;
+use crate::text::harmless;
 
 /// The metadata of a provider, as far as a sign-in needs it.
 #[derive(Debug, Deserialize)]
@@ -31,9 +33,10 @@ impl Metadata {
 
     fn parse(json: &[u8], issuer: &str) -> Result<Self, String> {
         let found: Self = serde_json::from_slice(json)
+            .map_err(|error| harmless(&error.to_string(), QUOTED_BYTES_MAX))
             .map_err(|error| format!("not the metadata of a provider: {error}"))?;
         if found.issuer != issuer {
-            let named = crate::text::harmless(&found.issuer, crate::limits::QUOTED_BYTES_MAX);
+            let named = harmless(&found.issuer, QUOTED_BYTES_MAX);
             return Err(format!("the provider calls itself {named}, console.openid.issuer is {issuer}"));
         }
         let transport = Transport::of(issuer);

@@ -7,6 +7,7 @@ use subtle::ConstantTimeEq;
 
 use super::ring_verifier::install;
 use crate::limits::{CLOCK_SKEW_SECONDS, SUBJECT_BYTES_MAX};
+use crate::text::is_invisible;
 
 /// The claims of a person.
 pub(crate) type Claims = Map<String, Value>;
@@ -76,21 +77,28 @@ pub(super) fn check_issue(claims: &Claims, expected: Expected<'_>, now: u64) -> 
     Ok(issued)
 }
 
-/// Returns whether a text can be the id of a person, a session or a token.
-pub(super) fn is_identifier(text: &str) -> bool {
-    (1..=SUBJECT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+/// Returns a claim that is the id of a person, a session or a token, if there is one. It is in sessions and audit records.
+pub(super) fn identifier(claims: &Claims, name: &str) -> Result<Option<String>, String> {
+    let is_visible = |text: &str| !text.chars().any(is_invisible);
+    match claims.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if (1..=SUBJECT_BYTES_MAX).contains(&text.len()) && is_visible(text) => {
+            Ok(Some(text.clone()))
+        }
+        Some(_) => Err(format!(
+            "the claim {name} of the ID token does not have 1 to {SUBJECT_BYTES_MAX} visible characters"
+        )),
+    }
 }
 
-/// Checks nonce and subject.
+/// Checks nonce, subject and session.
 fn check(claims: &Claims, expected: Expected<'_>) -> Result<(), String> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
     if !bool::from(text("nonce").as_bytes().ct_eq(expected.nonce.as_bytes())) {
         return Err("the ID token has another nonce than the one of this sign-in".to_owned());
     }
-    if !is_identifier(text("sub")) {
-        return Err(format!("the subject of the ID token does not have 1 to {SUBJECT_BYTES_MAX} characters"));
-    }
-    Ok(())
+    identifier(claims, "sub")?.ok_or("the ID token has no claim sub")?;
+    identifier(claims, "sid").map(|_| ())
 }
 
 /// Says what an error of the crate means.
@@ -170,6 +178,7 @@ mod tests {
             json!({"iat": now + 50}),
             json!({"nbf": now + 50}),
             json!({"aud": ["cairn"]}),
+            json!({"sid": "s"}),
             json!({"aud": ["cairn", "other"], "azp": "cairn"}),
         ] {
             assert_eq!(result(changes.clone()).expect("valid")["sub"], "1", "{changes}");
@@ -196,9 +205,15 @@ mod tests {
             (json!({"iat": null}), "iat"),
             (json!({"nbf": now + 70}), "not valid yet"),
             (json!({"sub": null}), "sub"),
-            (json!({"sub": ""}), "subject"),
-            (json!({"sub": "x".repeat(256)}), "subject"),
-            (json!({"sub": "a\nb"}), "subject"),
+            (json!({"sub": ""}), "claim sub"),
+            (json!({"sub": 1}), "claim sub"),
+            (json!({"sub": "x".repeat(256)}), "claim sub"),
+            (json!({"sub": "a\nb"}), "claim sub"),
+            (json!({"sub": "a\u{202e}b"}), "claim sub"),
+            (json!({"sid": ""}), "claim sid"),
+            (json!({"sid": 1}), "claim sid"),
+            (json!({"sid": "x".repeat(256)}), "claim sid"),
+            (json!({"sid": "a\u{200b}b"}), "claim sid"),
         ] {
             let refused = result(changes.clone()).expect_err(&changes.to_string());
             assert!(refused.contains(reason), "{changes}: {refused}");

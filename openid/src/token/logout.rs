@@ -3,8 +3,8 @@
 use jsonwebtoken::{Algorithm, DecodingKey, get_current_timestamp};
 use serde_json::Value;
 
-use super::claims::{Claims, Expected, check_issue, is_identifier, signed_claims};
-use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX, SUBJECT_BYTES_MAX};
+use super::claims::{Claims, Expected, check_issue, identifier, signed_claims};
+use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX};
 
 /// The member of `events` that makes a token a logout token.
 const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
@@ -48,18 +48,11 @@ fn check(claims: &Claims, expected: Expected<'_>, now: u64) -> Result<Logout, St
     if claims.contains_key("nonce") {
         return Err("the ID token has a nonce, which is of a sign-in".to_owned());
     }
-    let identifier = |name: &str| match claims.get(name) {
-        None => Ok(None),
-        Some(Value::String(text)) if is_identifier(text) => Ok(Some(text.clone())),
-        Some(_) => {
-            Err(format!("the claim {name} of the ID token does not have 1 to {SUBJECT_BYTES_MAX} characters"))
-        }
-    };
-    let (subject, session) = (identifier("sub")?, identifier("sid")?);
+    let (subject, session) = (identifier(claims, "sub")?, identifier(claims, "sid")?);
     if subject.is_none() && session.is_none() {
         return Err("the ID token names neither a person (sub) nor a session (sid)".to_owned());
     }
-    let id = identifier("jti")?.ok_or("the ID token has no id (jti)")?;
+    let id = identifier(claims, "jti")?.ok_or("the ID token has no id (jti)")?;
     Ok(Logout { subject, session, id })
 }
 

@@ -73,7 +73,9 @@ def test_a_good_answer_signs_in(served: Cairn, provider: HostileProvider):
     ({"iat": int(time.time()) + 10_000}, "in the future"),
     ({"nbf": int(time.time()) + 10_000}, "not valid yet"),
     ({"sub": None}, "no claim sub"),
-    ({"sub": "x" * 256}, "subject"),
+    ({"sub": "x" * 256}, "claim sub"),
+    ({"sid": "x" * 256}, "claim sid"),
+    ({"sid": "a\u202eb"}, "claim sid"),
 ])
 def test_wrong_claims_are_refused(served: Cairn, provider: HostileProvider, claims: dict, reason: str):
     """Each with a sentence that names the claim."""
