@@ -25,7 +25,7 @@ pub(crate) const KEYS_MAX: usize = 64;
 pub(crate) const METADATA_AGE_MAX: Duration = Duration::from_secs(3600);
 /// An unknown key leads to one reading of the keys in this time.
 pub(crate) const KEYS_AGE_MIN: Duration = Duration::from_secs(10);
-/// For this time after the metadata could not be read, sign-ins are refused without another request.
+/// For this time after metadata or keys could not be read, what needs them is refused without another request.
 pub(crate) const FAILURE_KEPT: Duration = Duration::from_secs(3);
 /// The greatest difference between the clocks of provider and server, in seconds.
 pub(crate) const CLOCK_SKEW_SECONDS: u64 = 60;

@@ -2,56 +2,47 @@
 
 mod client;
 mod exchange;
+mod kept;
 mod metadata;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
-use cairn_sync::Mutex;
 use jsonwebtoken::DecodingKey;
 
 use crate::error::SignInError;
-use crate::limits::{FAILURE_KEPT, KEYS_AGE_MIN, METADATA_AGE_MAX};
+use crate::limits::{KEYS_AGE_MIN, METADATA_AGE_MAX};
 use crate::person::{Person, is_complete};
 use crate::settings::OpenIdSettings;
 use crate::token::{Expected, KeySet, Logout, WantedKey, verified, verified_logout};
 pub(crate) use client::encoded;
 use client::{Client, Transport};
 pub(crate) use exchange::{Code, refused};
+use kept::Kept;
 use metadata::Metadata;
 
 /// One provider, for all threads.
 pub(crate) struct Provider {
     settings: Arc<OpenIdSettings>,
     client: Client,
-    /// Only one thread at a time asks for the metadata; the others get what it got.
-    asking: Mutex<()>,
-    known: Mutex<Known>,
-    keys: Mutex<Option<(KeySet, Instant)>>,
-}
-
-#[derive(Default)]
-struct Known {
-    metadata: Option<(Arc<Metadata>, Instant)>,
-    failed: Option<(SignInError, Instant)>,
+    metadata: Kept<Metadata>,
+    keys: Kept<KeySet>,
 }
 
 impl Provider {
     pub(crate) fn new(settings: Arc<OpenIdSettings>) -> Self {
         let client = Client::new(&settings.authorities, Transport::of(&settings.issuer));
-        Self { settings, client, asking: Mutex::default(), known: Mutex::default(), keys: Mutex::default() }
+        Self { settings, client, metadata: Kept::new(), keys: Kept::new() }
     }
 
     /// Returns the metadata, if they were read lately. Does not block.
     pub(crate) fn known_metadata(&self) -> Option<Arc<Metadata>> {
-        let known = self.known.lock();
-        let (metadata, read) = known.metadata.as_ref()?;
-        (read.elapsed() < METADATA_AGE_MAX).then(|| Arc::clone(metadata))
+        self.metadata.known(METADATA_AGE_MAX)
     }
 
     /// Returns the metadata that were read last, however old they are. Does not block.
     pub(crate) fn last_metadata(&self) -> Option<Arc<Metadata>> {
-        self.known.lock().metadata.as_ref().map(|(metadata, _)| Arc::clone(metadata))
+        self.metadata.known(Duration::MAX)
     }
 
     /// Returns the metadata, and reads them if need be.
@@ -59,30 +50,13 @@ impl Provider {
     /// # Errors
     /// `Unavailable`.
     pub(crate) fn metadata(&self) -> Result<Arc<Metadata>, SignInError> {
-        let _one = self.asking.lock();
-        if let Some(metadata) = self.known_metadata() {
-            return Ok(metadata);
-        }
-        if let Some((error, at)) = &self.known.lock().failed
-            && at.elapsed() < FAILURE_KEPT
-        {
-            return Err(error.clone());
-        }
-        let read = Metadata::read(&self.client, &self.settings.issuer)
-            .map(Arc::new)
-            .map_err(|why| self.unavailable(&why));
-        let mut known = self.known.lock();
-        match read {
-            Ok(metadata) => {
-                *known = Known { metadata: Some((Arc::clone(&metadata), Instant::now())), failed: None };
-                Ok(metadata)
-            }
-            Err(error) => {
+        self.metadata.newer_than(METADATA_AGE_MAX, || {
+            Metadata::read(&self.client, &self.settings.issuer).map_err(|why| {
+                let error = self.unavailable(&why);
                 tracing::warn!(target: "service", %error, "people cannot sign in with OpenID");
-                known.failed = Some((error.clone(), Instant::now()));
-                Err(error)
-            }
-        }
+                error
+            })
+        })
     }
 
     /// Exchanges a code for the claims of its person.
@@ -128,21 +102,19 @@ impl Provider {
 
     /// Returns the key of a token. An unknown one is looked for in the keys that the provider publishes now.
     fn key(&self, metadata: &Metadata, wanted: &WantedKey) -> Result<DecodingKey, SignInError> {
-        // Held during the request: the others wait for the same keys.
-        let mut keys = self.keys.lock();
-        if let Some((known, read)) = &*keys {
-            let age = read.elapsed();
-            match known.find(wanted) {
-                Some(key) if age < METADATA_AGE_MAX => return Ok(key),
-                None if age < KEYS_AGE_MIN => return Err(unknown_key(wanted)),
-                _ => {}
-            }
+        let known = self.keys.known(METADATA_AGE_MAX);
+        if let Some(key) = known.and_then(|keys| keys.find(wanted)) {
+            return Ok(key);
         }
-        let answer = self.client.get(&metadata.jwks_uri, None).map_err(|why| self.unavailable(&why))?;
-        let read = KeySet::parse(&answer).map_err(|why| self.unavailable(&why))?;
-        let found = read.find(wanted);
-        *keys = Some((read, Instant::now()));
-        found.ok_or_else(|| unknown_key(wanted))
+        self.new_keys(metadata)?.find(wanted).ok_or_else(|| unknown_key(wanted))
+    }
+
+    /// Returns the keys that the provider publishes now. It is not asked more often than [`KEYS_AGE_MIN`].
+    fn new_keys(&self, metadata: &Metadata) -> Result<Arc<KeySet>, SignInError> {
+        self.keys.newer_than(KEYS_AGE_MIN, || {
+            let answer = self.client.get(&metadata.jwks_uri, None);
+            answer.and_then(|answer| KeySet::parse(&answer)).map_err(|why| self.unavailable(&why))
+        })
     }
 
     fn unavailable(&self, why: &str) -> SignInError {
