@@ -23,7 +23,7 @@ pub(crate) const ANSWER_HEAD_BYTES_MAX: usize = 32 << 10;
 pub(crate) const KEYS_MAX: usize = 64;
 /// After this time, metadata and keys are read again: a provider may withdraw a key.
 pub(crate) const METADATA_AGE_MAX: Duration = Duration::from_secs(3600);
-/// An unknown key leads to one reading of the keys in this time.
+/// An unknown key or a wrong signature leads to one reading of the keys in this time.
 pub(crate) const KEYS_AGE_MIN: Duration = Duration::from_secs(10);
 /// For this time after metadata or keys could not be read, what needs them is refused without another request.
 pub(crate) const FAILURE_KEPT: Duration = Duration::from_secs(3);

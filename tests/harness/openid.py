@@ -156,6 +156,12 @@ class Visitor:
         return response.json() if response.status_code == 200 else None
 
 
+def log_out(store: Cairn, token: str | None, **more: str) -> requests.Response:
+    """Posts a logout token as a provider does."""
+    form = {"logout_token": token, "more": "is ignored"} if token is not None else more
+    return requests.post(f"{store.console}/sign-in/logout", data=form, timeout=TIMEOUT)
+
+
 def encoded(data: bytes) -> str:
     """Base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
@@ -185,6 +191,7 @@ class HostileProvider:
 
             def answer(self, path: str, body: bytes) -> None:
                 provider.requests.append((path, dict(self.headers), body))
+                provider.before.get(path, lambda: None)()
                 status, content = provider.answer(path)
                 self.send_response(status)
                 self.send_header("content-length", str(len(content)))
@@ -208,6 +215,17 @@ class HostileProvider:
         self.signed: Callable[[bytes], bytes] = lambda message: pkcs1_15.new(self.key).sign(SHA256.new(message))
         self.answers: dict[str, tuple[int, bytes]] = {}
         self.nonce = ""
+        self.before: dict[str, Callable[[], None]] = {}
+        self.released = threading.Event()
+
+    def hold(self, path: str) -> None:
+        """Answers requests of a path only after `release`."""
+        released = self.released = threading.Event()
+        self.before[path] = lambda: released.wait(TIMEOUT)
+
+    def release(self) -> None:
+        """Answers what is held."""
+        self.released.set()
 
     def published(self, **more: object) -> dict:
         """Returns the public key."""

@@ -8,13 +8,13 @@ mod metadata;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonwebtoken::DecodingKey;
+use jsonwebtoken::{Algorithm, DecodingKey};
 
 use crate::error::SignInError;
 use crate::limits::{KEYS_AGE_MIN, METADATA_AGE_MAX};
 use crate::person::{Person, is_complete};
 use crate::settings::OpenIdSettings;
-use crate::token::{Expected, KeySet, Logout, WantedKey, verified, verified_logout};
+use crate::token::{Expected, Flaw, KeySet, Logout, WantedKey, verified, verified_logout};
 pub(crate) use client::encoded;
 use client::{Client, Transport};
 pub(crate) use exchange::{Code, refused};
@@ -71,12 +71,9 @@ impl Provider {
             return Err(SignInError::Invalid(missing));
         }
         let tokens = exchange::tokens(&self.client, &metadata, &self.settings, code)?;
-        let wanted = WantedKey::of(&tokens.id_token).map_err(SignInError::Invalid)?;
-        let key = self.key(&metadata, &wanted)?;
-        let OpenIdSettings { issuer, client_id, .. } = &*self.settings;
-        let expected = Expected { issuer, client_id, nonce: &code.nonce };
-        let mut claims =
-            verified(&tokens.id_token, &key, wanted.algorithm, expected).map_err(SignInError::Invalid)?;
+        let mut claims = self.verified(&tokens.id_token, |key, algorithm| {
+            verified(&tokens.id_token, key, algorithm, self.expected(&code.nonce))
+        })?;
         if !is_complete(&claims, &self.settings) {
             exchange::add_user_info(&self.client, &metadata, &tokens, &mut claims)?;
         }
@@ -88,25 +85,35 @@ impl Provider {
     /// # Errors
     /// `Invalid`, `Unavailable`.
     pub(crate) fn logout(&self, token: &str) -> Result<Logout, SignInError> {
-        let invalid = |why: String| SignInError::Invalid(why.replace("ID token", "logout token"));
-        let wanted = WantedKey::of(token).map_err(invalid)?;
-        let metadata = self.metadata()?;
-        let key = self.key(&metadata, &wanted).map_err(|error| match error {
-            SignInError::Invalid(why) => invalid(why),
+        let check = |key: &DecodingKey, algorithm| verified_logout(token, key, algorithm, self.expected(""));
+        self.verified(token, check).map_err(|error| match error {
+            SignInError::Invalid(why) => SignInError::Invalid(why.replace("ID token", "logout token")),
             error => error,
-        })?;
-        let OpenIdSettings { issuer, client_id, .. } = &*self.settings;
-        verified_logout(token, &key, wanted.algorithm, Expected { issuer, client_id, nonce: "" })
-            .map_err(invalid)
+        })
     }
 
-    /// Returns the key of a token. An unknown one is looked for in the keys that the provider publishes now.
-    fn key(&self, metadata: &Metadata, wanted: &WantedKey) -> Result<DecodingKey, SignInError> {
-        let known = self.keys.known(METADATA_AGE_MAX);
-        if let Some(key) = known.and_then(|keys| keys.find(wanted)) {
-            return Ok(key);
+    /// Verifies a token with the key that it names. If that is not known or does not fit, the provider may publish another one
+    /// by now, under the same id or without one.
+    fn verified<T>(
+        &self,
+        token: &str,
+        check: impl Fn(&DecodingKey, Algorithm) -> Result<T, Flaw>,
+    ) -> Result<T, SignInError> {
+        let wanted = WantedKey::of(token).map_err(SignInError::Invalid)?;
+        let metadata = self.metadata()?;
+        if let Some(key) = self.keys.known(METADATA_AGE_MAX).and_then(|keys| keys.find(&wanted)) {
+            match check(&key, wanted.algorithm) {
+                Err(Flaw::Signature) => {}
+                checked => return Ok(checked?),
+            }
         }
-        self.new_keys(metadata)?.find(wanted).ok_or_else(|| unknown_key(wanted))
+        let key = self.new_keys(&metadata)?.find(&wanted).ok_or_else(|| unknown_key(&wanted))?;
+        Ok(check(&key, wanted.algorithm)?)
+    }
+
+    fn expected<'e>(&'e self, nonce: &'e str) -> Expected<'e> {
+        let OpenIdSettings { issuer, client_id, .. } = &*self.settings;
+        Expected { issuer, client_id, nonce }
     }
 
     /// Returns the keys that the provider publishes now. It is not asked more often than [`KEYS_AGE_MIN`].

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use subtle::ConstantTimeEq;
 
 use super::ring_verifier::install;
+use crate::error::SignInError;
 use crate::limits::{CLOCK_SKEW_SECONDS, SUBJECT_BYTES_MAX};
 use crate::text::is_invisible;
 
@@ -20,7 +21,31 @@ pub(crate) struct Expected<'e> {
     pub(crate) nonce: &'e str,
 }
 
-/// Returns the claims of a token that is valid: signature, issuer, audience, times, nonce, subject.
+/// The problem with a token.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Flaw {
+    /// It is not signed with this key.
+    Signature,
+    /// The problem in words.
+    Other(String),
+}
+
+impl From<String> for Flaw {
+    fn from(why: String) -> Self {
+        Self::Other(why)
+    }
+}
+
+impl From<Flaw> for SignInError {
+    fn from(flaw: Flaw) -> Self {
+        Self::Invalid(match flaw {
+            Flaw::Signature => "the signature of the ID token is wrong".to_owned(),
+            Flaw::Other(why) => why,
+        })
+    }
+}
+
+/// Returns the claims of a token that is valid: signature, issuer, audience, times, nonce, subject, session.
 ///
 /// # Errors
 /// The problem with it.
@@ -29,7 +54,7 @@ pub(crate) fn verified(
     key: &DecodingKey,
     algorithm: Algorithm,
     expected: Expected<'_>,
-) -> Result<Claims, String> {
+) -> Result<Claims, Flaw> {
     let claims = signed_claims(token, key, algorithm, expected, &["exp", "iss", "aud", "sub"])?;
     check_issue(&claims, expected, get_current_timestamp())?;
     check(&claims, expected)?;
@@ -43,7 +68,7 @@ pub(super) fn signed_claims(
     algorithm: Algorithm,
     expected: Expected<'_>,
     required: &[&str],
-) -> Result<Claims, String> {
+) -> Result<Claims, Flaw> {
     install();
     let mut validation = Validation::new(algorithm);
     validation.leeway = CLOCK_SKEW_SECONDS;
@@ -51,7 +76,11 @@ pub(super) fn signed_claims(
     validation.set_issuer(&[expected.issuer]);
     validation.set_audience(&[expected.client_id]);
     validation.set_required_spec_claims(required);
-    Ok(decode::<Claims>(token, key, &validation).map_err(|error| meaning(error.kind(), expected))?.claims)
+    let decoded = decode::<Claims>(token, key, &validation).map_err(|error| match error.kind() {
+        ErrorKind::InvalidSignature => Flaw::Signature,
+        kind => Flaw::Other(meaning(kind, expected)),
+    });
+    Ok(decoded?.claims)
 }
 
 /// Checks by whom, for whom and when a token was issued, as far as the crate does not. Returns the time.
@@ -104,7 +133,6 @@ fn check(claims: &Claims, expected: Expected<'_>) -> Result<(), String> {
 /// Says what an error of the crate means.
 fn meaning(error: &ErrorKind, expected: Expected<'_>) -> String {
     match error {
-        ErrorKind::InvalidSignature => "the signature of the ID token is wrong".to_owned(),
         ErrorKind::InvalidIssuer => format!("the ID token is not of the issuer {}", expected.issuer),
         ErrorKind::InvalidAudience => {
             format!("the ID token is not for the client {} (aud)", expected.client_id)
@@ -160,7 +188,7 @@ mod tests {
         claims
     }
 
-    fn result(changes: Value) -> Result<Claims, String> {
+    fn result(changes: Value) -> Result<Claims, Flaw> {
         let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a seed");
         let x = URL_SAFE_NO_PAD.encode(pair.public_key());
         let key = key(json!({"kty": "OKP", "crv": "Ed25519", "x": x}));
@@ -216,7 +244,7 @@ mod tests {
             (json!({"sid": "a\u{200b}b"}), "claim sid"),
         ] {
             let refused = result(changes.clone()).expect_err(&changes.to_string());
-            assert!(refused.contains(reason), "{changes}: {refused}");
+            assert!(matches!(&refused, Flaw::Other(why) if why.contains(reason)), "{changes}: {refused:?}");
         }
     }
 
@@ -238,9 +266,9 @@ mod tests {
             })
         };
         assert!(verified(&token(&own), &key, Algorithm::ES256, EXPECTED).is_ok());
-        let refused = verified(&token(&other), &key, Algorithm::ES256, EXPECTED).expect_err("refused");
-        assert!(refused.contains("signature"), "{refused}");
+        let refused = |token: &str, algorithm| verified(token, &key, algorithm, EXPECTED).expect_err("refused");
+        assert_eq!(refused(&token(&other), Algorithm::ES256), Flaw::Signature);
         // The head says another algorithm than the key's.
-        assert!(verified(&token(&own), &key, Algorithm::RS256, EXPECTED).is_err());
+        assert!(matches!(refused(&token(&own), Algorithm::RS256), Flaw::Other(_)));
     }
 }

@@ -3,7 +3,7 @@
 use jsonwebtoken::{Algorithm, DecodingKey, get_current_timestamp};
 use serde_json::Value;
 
-use super::claims::{Claims, Expected, check_issue, identifier, signed_claims};
+use super::claims::{Claims, Expected, Flaw, check_issue, identifier, signed_claims};
 use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX};
 
 /// The member of `events` that makes a token a logout token.
@@ -30,9 +30,9 @@ pub(crate) fn verified_logout(
     key: &DecodingKey,
     algorithm: Algorithm,
     expected: Expected<'_>,
-) -> Result<Logout, String> {
+) -> Result<Logout, Flaw> {
     let claims = signed_claims(token, key, algorithm, expected, &["exp", "iss", "aud"])?;
-    check(&claims, expected, get_current_timestamp())
+    Ok(check(&claims, expected, get_current_timestamp())?)
 }
 
 fn check(claims: &Claims, expected: Expected<'_>, now: u64) -> Result<Logout, String> {

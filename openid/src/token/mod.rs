@@ -5,7 +5,7 @@ mod key_set;
 mod logout;
 mod ring_verifier;
 
-pub(crate) use claims::{Claims, Expected, verified};
+pub(crate) use claims::{Claims, Expected, Flaw, verified};
 pub(crate) use key_set::{KeySet, WantedKey};
 pub use logout::Logout;
 pub(crate) use logout::verified_logout;

@@ -15,7 +15,7 @@ import requests
 from harness.certificates import Authority
 from harness.console import Console, signed_in
 from harness.management import TIMEOUT, expect, expect_refusal
-from harness.openid import CLIENT_ID, CLIENT_SECRET, LOGOUT, HostileProvider, Visitor, settings
+from harness.openid import CLIENT_ID, CLIENT_SECRET, LOGOUT, HostileProvider, Visitor, log_out, settings
 from harness.server import LOOPBACK, Cairn
 from harness.wait import until
 
@@ -245,12 +245,6 @@ def test_a_provider_that_hangs_keeps_nobody_else_waiting(make_store: Callable[..
             assert {answer.result() for answer in answers} == {429, 503}
         refusal = expect_refusal(Console(store).post("/sign-in"), 503, "SIGN_IN_UNAVAILABLE")
         assert "did not answer within 10 s" in refusal
-
-
-def log_out(store: Cairn, token: str | None, **more: str) -> requests.Response:
-    """Posts a logout token as a provider does."""
-    form = {"logout_token": token, "more": "is ignored"} if token is not None else more
-    return requests.post(f"{store.console}/sign-in/logout", data=form, timeout=TIMEOUT)
 
 
 def test_a_logout_of_the_provider_ends_the_sessions_that_it_names(served: Cairn, provider: HostileProvider):

@@ -1,0 +1,73 @@
+"""The keys of a provider: they change without notice, and a provider that does not publish them stops nobody else."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from Crypto.PublicKey import RSA
+
+from harness.openid import HostileProvider, Visitor, log_out, settings
+from harness.server import Cairn
+from harness.wait import until
+
+
+@pytest.fixture(scope="module")
+def hostile() -> HostileProvider:
+    """The provider."""
+    return HostileProvider()
+
+
+@pytest.fixture(scope="module")
+def served(make_module_store: Callable[..., Cairn], hostile: HostileProvider) -> Cairn:
+    """A server that trusts the provider."""
+    store = make_module_store()
+    store.extra |= settings(hostile.issuer, store.console)
+    return store.start()
+
+
+@pytest.fixture
+def provider(hostile: HostileProvider) -> Iterator[HostileProvider]:
+    """The provider, which answers well until the test changes that."""
+    hostile.reset()
+    yield hostile
+    hostile.release()
+
+
+def signs_in(store: Cairn, provider: HostileProvider) -> bool:
+    """Returns whether a person gets a session."""
+    visitor = Visitor(store)
+    provider.come_back(visitor)
+    return visitor.session() is not None
+
+
+@pytest.mark.parametrize("header", [{"alg": "RS256", "kid": "one"}, {"alg": "RS256"}], ids=["same-id", "no-id"])
+def test_a_replaced_key_is_found(served: Cairn, provider: HostileProvider, header: dict):
+    """Nobody could sign in for an hour when a key was replaced under its id, or when keys had none."""
+    provider.header = header
+    assert signs_in(served, provider)
+    provider.key = RSA.generate(2048)
+    # The keys are read again at most every 10 s.
+    until(lambda: signs_in(served, provider))
+
+
+def test_known_keys_are_used_while_the_provider_does_not_answer(served: Cairn, provider: HostileProvider):
+    """Regression: a logout token with an unknown key stopped all sign-ins for as long as the request for the keys took."""
+    assert signs_in(served, provider)
+    provider.hold("/keys")
+    provider.header = {"alg": "RS256", "kid": "unknown"}
+    forged, asked = provider.logout_token(), threading.Event()
+
+    def forge() -> None:
+        while not asked.is_set():
+            log_out(served, forged)
+
+    with ThreadPoolExecutor() as pool:
+        provider.requests.clear()
+        forging = pool.submit(forge)
+        until(lambda: any(path == "/keys" for path, _, _ in provider.requests))
+        provider.header = {"alg": "RS256", "kid": "one"}
+        asked.set()
+        assert signs_in(served, provider) and not forging.done()
+        provider.release()
+        forging.result()
