@@ -11,8 +11,15 @@ pub enum SignInError {
     Busy,
     /// The sign-in was finished or given up before, took too long, or belongs to another browser.
     Unknown,
-    /// The provider refused it, or the person has no role: why.
+    /// The provider refused it: why.
     Refused(String),
+    /// The person has no role.
+    NoRole {
+        /// The claim that gives none.
+        why: String,
+        /// The person, whose name others may have, too.
+        subject: String,
+    },
     /// The provider's statement about the person is not valid; the text is the problem.
     Invalid(String),
 }
@@ -25,9 +32,15 @@ impl SignInError {
             Self::Unavailable(_) => "SIGN_IN_UNAVAILABLE",
             Self::Busy => "TOO_MANY_REQUESTS",
             Self::Unknown => "SIGN_IN_UNKNOWN",
-            Self::Refused(_) => "SIGN_IN_REFUSED",
+            Self::Refused(_) | Self::NoRole { .. } => "SIGN_IN_REFUSED",
             Self::Invalid(_) => "SIGN_IN_INVALID",
         }
+    }
+
+    /// Returns the person who was refused, if the provider has identified one.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        if let Self::NoRole { subject, .. } = self { Some(subject) } else { None }
     }
 }
 
@@ -39,7 +52,9 @@ impl fmt::Display for SignInError {
                 "this sign-in is not known: it took more than 10 minutes, was finished before, or was begun in another \
                  browser; sign in again",
             ),
-            Self::Unavailable(text) | Self::Refused(text) | Self::Invalid(text) => out.write_str(text),
+            Self::Unavailable(text) | Self::Refused(text) | Self::NoRole { why: text, .. } | Self::Invalid(text) => {
+                out.write_str(text)
+            }
         }
     }
 }

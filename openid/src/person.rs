@@ -33,40 +33,50 @@ fn claim<'c>(claims: &'c Claims, name: &str) -> Option<&'c Value> {
 
 /// Returns whether all claims that the console needs are present. Some providers return them only from the user info endpoint.
 pub(crate) fn is_complete(claims: &Claims, settings: &OpenIdSettings) -> bool {
-    claim(claims, &settings.role_claim).is_some() && claim(claims, &settings.name_claim).is_some()
+    has_role_claim(claims, settings) && claim(claims, &settings.name_claim).is_some()
+}
+
+/// Returns whether the claim is present that decides on the role.
+pub(crate) fn has_role_claim(claims: &Claims, settings: &OpenIdSettings) -> bool {
+    claim(claims, &settings.role_claim).is_some()
 }
 
 impl Person {
-    /// Returns the person of verified claims.
+    /// Returns the person of a verified ID token. Role and name may be in the claims of the user info endpoint instead.
     ///
     /// # Errors
-    /// `Refused` if no value of the role claim gives a role; the text names the claim.
-    pub(crate) fn of(claims: &Claims, settings: &OpenIdSettings) -> Result<Self, SignInError> {
+    /// `NoRole` if no value of the role claim gives a role; the text names the claim.
+    pub(crate) fn of(
+        id_token: &Claims,
+        user_info: &Claims,
+        settings: &OpenIdSettings,
+    ) -> Result<Self, SignInError> {
+        let found = |name: &str| claim(id_token, name).or_else(|| claim(user_info, name));
         let text = |name: &str| {
-            let found =
-                claim(claims, name).and_then(Value::as_str).map(|text| harmless(text, NAME_BYTES_MAX));
-            found.filter(|text| !text.is_empty())
+            let text = found(name).and_then(Value::as_str).map(|text| harmless(text, NAME_BYTES_MAX));
+            text.filter(|text| !text.is_empty())
         };
-        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+        let subject = id_token.get("sub").and_then(Value::as_str).unwrap_or_default();
         let named = text(&settings.name_claim).or_else(|| text("email"));
         let name = named.unwrap_or_else(|| harmless(subject, NAME_BYTES_MAX));
-        let session = claims.get("sid").and_then(Value::as_str).map(str::to_owned);
-        let values = claim(claims, &settings.role_claim);
+        let session = id_token.get("sid").and_then(Value::as_str).map(str::to_owned);
+        let values = found(&settings.role_claim);
         let has = |wanted: &str| match values {
             Some(Value::String(value)) => value == wanted,
             Some(Value::Array(values)) => values.iter().any(|value| value.as_str() == Some(wanted)),
             _ => false,
         };
-        let (shown, provider) = (&settings.role_claim, &settings.name);
-        match (settings.roles.standing_of(has), values) {
-            (Some(standing), _) => Ok(Self { subject: subject.to_owned(), name, standing, session }),
-            (None, Some(_)) => Err(SignInError::Refused(format!(
-                "no value of the claim \"{shown}\" gives {name} a role here; ask an administrator"
-            ))),
-            (None, None) => Err(SignInError::Refused(format!(
+        let (shown, provider, subject) = (&settings.role_claim, &settings.name, subject.to_owned());
+        let why = match (settings.roles.standing_of(has), values) {
+            (Some(standing), _) => return Ok(Self { subject, name, standing, session }),
+            (None, Some(_)) => {
+                format!("no value of the claim \"{shown}\" gives {name} a role here; ask an administrator")
+            }
+            (None, None) => format!(
                 "{provider} sent no claim \"{shown}\" for {name}, which would give a role here; ask an administrator"
-            ))),
-        }
+            ),
+        };
+        Err(SignInError::NoRole { why, subject })
     }
 }
 
@@ -102,7 +112,7 @@ mod tests {
     }
 
     fn person(role_claim: &str, claims: Value) -> Result<Person, SignInError> {
-        Person::of(claims.as_object().expect("an object"), &settings(role_claim))
+        Person::of(claims.as_object().expect("an object"), &Claims::new(), &settings(role_claim))
     }
 
     #[test]
@@ -155,8 +165,27 @@ mod tests {
         }
     }
 
+    /// Regression: a claim inside of another was not found in the user info if the ID token had the outer one.
+    #[test]
+    fn what_the_id_token_does_not_have_may_be_in_the_user_info() {
+        let id_token = json!({"sub": "1", "realm_access": {"other": 1}, "email": "a@example.com"});
+        let user_info = json!({
+            "sub": "2", "sid": "s", "realm_access": {"roles": ["ops"], "other": "admins"}, "preferred_username": "ada",
+        });
+        let of = |role_claim| {
+            let claims = [&id_token, &user_info].map(|claims| claims.as_object().expect("an object"));
+            Person::of(claims[0], claims[1], &settings(role_claim))
+        };
+        let found = of("/realm_access/roles").expect("a role");
+        assert_eq!((&*found.name, found.standing), ("ada", Standing::Role(Role::StorageAdmin)));
+        assert_eq!((&*found.subject, found.session), ("1", None), "both are of the ID token alone");
+        assert!(of("/realm_access/other").is_err(), "the ID token has the claim");
+    }
+
     #[test]
     fn refusals_name_the_claim_and_the_person() {
+        let refused = person("groups", json!({"sub": "7", "groups": ["x"]})).expect_err("refused");
+        assert_eq!((refused.subject(), refused.code()), (Some("7"), "SIGN_IN_REFUSED"));
         let text = |claims| person("groups", claims).expect_err("refused").to_string();
         let refused = text(json!({"sub": "1", "preferred_username": "ada", "groups": ["x"]}));
         assert_eq!(refused, "no value of the claim \"groups\" gives ada a role here; ask an administrator");

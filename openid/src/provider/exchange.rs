@@ -90,17 +90,19 @@ pub(crate) fn refused(name: &str, error: &str, description: Option<&str>) -> Sig
     SignInError::Refused(format!("{name} refused the sign-in ({error}){}", description.unwrap_or_default()))
 }
 
-/// Adds the claims of the user info endpoint. Claims of the ID token take precedence.
+/// Returns the claims of the user info endpoint; none if the provider has no such endpoint.
 ///
 /// # Errors
 /// `Unavailable`; `Invalid` if they are of another person.
-pub(crate) fn add_user_info(
+pub(crate) fn user_info(
     client: &Client,
     metadata: &Metadata,
     tokens: &Tokens,
-    claims: &mut Claims,
-) -> Result<(), SignInError> {
-    let (Some(url), Some(token)) = (&metadata.userinfo_endpoint, &tokens.access_token) else { return Ok(()) };
+    claims: &Claims,
+) -> Result<Claims, SignInError> {
+    let (Some(url), Some(token)) = (&metadata.userinfo_endpoint, &tokens.access_token) else {
+        return Ok(Claims::new());
+    };
     let answer = client.get(url, Some(token)).map_err(SignInError::Unavailable)?;
     let found: Claims = serde_json::from_slice(&answer).map_err(|error| {
         SignInError::Invalid(format!("the answer of {url} is not a list of claims: {}", position(&error)))
@@ -115,10 +117,7 @@ pub(crate) fn add_user_info(
             "the answer of {url} is about another person than the ID token"
         )));
     }
-    for (name, value) in found {
-        claims.entry(name).or_insert(value);
-    }
-    Ok(())
+    Ok(found)
 }
 
 /// Says where JSON is wrong, without a part of it: it may be a token.

@@ -12,9 +12,9 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 
 use crate::error::SignInError;
 use crate::limits::{KEYS_AGE_MIN, METADATA_AGE_MAX};
-use crate::person::{Person, is_complete};
+use crate::person::{Person, has_role_claim, is_complete};
 use crate::settings::OpenIdSettings;
-use crate::token::{Expected, Flaw, KeySet, Logout, WantedKey, verified, verified_logout};
+use crate::token::{Claims, Expected, Flaw, KeySet, Logout, WantedKey, verified, verified_logout};
 pub(crate) use client::encoded;
 use client::{Client, Transport};
 pub(crate) use exchange::{Code, refused};
@@ -71,13 +71,21 @@ impl Provider {
             return Err(SignInError::Invalid(missing));
         }
         let tokens = exchange::tokens(&self.client, &metadata, &self.settings, code)?;
-        let mut claims = self.verified(&tokens.id_token, |key, algorithm| {
+        let claims = self.verified(&tokens.id_token, |key, algorithm| {
             verified(&tokens.id_token, key, algorithm, self.expected(&code.nonce))
         })?;
-        if !is_complete(&claims, &self.settings) {
-            exchange::add_user_info(&self.client, &metadata, &tokens, &mut claims)?;
+        if is_complete(&claims, &self.settings) {
+            return Person::of(&claims, &Claims::new(), &self.settings);
         }
-        Person::of(&claims, &self.settings)
+        let user_info = match exchange::user_info(&self.client, &metadata, &tokens, &claims) {
+            // Only the name is missing.
+            Err(error) if has_role_claim(&claims, &self.settings) => {
+                tracing::warn!(target: "service", %error, "a person signs in without the claims of the user info endpoint");
+                Claims::new()
+            }
+            answer => answer?,
+        };
+        Person::of(&claims, &user_info, &self.settings)
     }
 
     /// Verifies a logout token.

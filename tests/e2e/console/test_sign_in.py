@@ -123,7 +123,7 @@ def test_without_a_role_nobody_is_signed_in(served: Cairn, name: str, words: str
     assert failure["code"] == "SIGN_IN_REFUSED" and failure["message"].startswith(words)
     assert visitor.failure() is None
     (event, *_) = audited(served, operation="finish_sign_in", result="denied")
-    assert event["principal"] == "anonymous" and words in event["detail"]
+    assert event["principal"] == "anonymous" and words in event["detail"] and event["detail"].endswith(f"; subject {name}")
 
 
 def test_a_sign_in_is_finished_once_and_by_its_browser(served: Cairn):

@@ -158,6 +158,18 @@ def test_user_info_of_another_person_is_refused(served: Cairn, provider: Hostile
     assert (visitor.session()["role"], visitor.session()["principal"]) == ("auditor", "person:joan")
 
 
+@pytest.mark.parametrize("answer", [(500, b""), (200, b"eyJhbGciOiJSUzI1NiJ9.e30.AA"), (200, b'{"sub": "2", "preferred_username": "eve"}')])
+def test_without_the_user_info_only_the_name_is_missing(served: Cairn, provider: HostileProvider, answer: tuple[int, bytes]):
+    """Regression: nobody could sign in whose ID token has the groups and not the name, while the endpoint failed."""
+    provider.answers["/user"] = answer
+    for email, principal in [("ada@example.com", "person:ada@example.com"), (None, "person:1")]:
+        provider.claims, visitor = {"preferred_username": None, "email": email}, Visitor(served)
+        provider.come_back(visitor)
+        assert (visitor.session() or visitor.failure()).get("principal") == principal
+    provider.claims = {"groups": None}
+    assert refused(served, provider)["code"] == ("SIGN_IN_UNAVAILABLE" if answer[0] == 500 else "SIGN_IN_INVALID")
+
+
 @pytest.mark.parametrize(("name", "principal"), [
     ("<script>alert(1)</script>", "person:<script>alert(1)</script>"),
     ("a\u202enimda\r\nx: y", "person:a\ufffdnimda\ufffd\ufffdx: y"),

@@ -116,7 +116,8 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
         Ok(person) => person,
         Err(error) => {
             if let Some(log) = call.context.audit() {
-                call.audit.record_denial(log, &format!("{}: {error}", error.code()));
+                let subject = error.subject().map(|id| format!("; subject {id}")).unwrap_or_default();
+                call.audit.record_denial(log, &format!("{}: {error}{subject}", error.code()));
             }
             let is_unknown = error == SignInError::Unknown;
             return Ok(redirect(if is_unknown { PAGE_OF_UNKNOWN } else { PAGE }));
