@@ -10,8 +10,14 @@ pub(crate) const PENDING_MAX: usize = 1000;
 pub(crate) const PENDING_OF_CLIENT_MAX: usize = 50;
 /// Most threads that speak with the provider.
 pub(crate) const THREADS_MAX: usize = 4;
-/// Most tasks that wait for such a thread. Each takes tenths of a second, or the time limit of a request.
-pub(crate) const QUEUE_MAX: usize = 64;
+/// Most tasks of sign-ins that wait or run. Each takes tenths of a second, or the time limit of a request.
+pub(crate) const SIGN_IN_TASKS_MAX: usize = 48;
+/// Most tasks of logouts that wait or run. Sign-ins take none of these places, so that sessions can end in a rush.
+pub(crate) const LOGOUT_TASKS_MAX: usize = 16;
+/// Most of either from one network: the others are left to other networks.
+pub(crate) const TASKS_OF_CLIENT_MAX: usize = 8;
+/// Most threads that verify logouts, which anybody may send.
+pub(crate) const LOGOUT_THREADS_MAX: usize = THREADS_MAX / 2;
 
 /// Time limit of one request to the provider, from the look-up of its name to the end of the answer.
 pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
@@ -34,8 +40,6 @@ pub(crate) const CLOCK_SKEW_SECONDS: u64 = 60;
 pub const LOGOUT_TOKEN_BYTES_MAX: usize = 16 << 10;
 /// The age at which a logout token is not accepted any more, in seconds: the provider sends it at once.
 pub(crate) const LOGOUT_AGE_SECONDS_MAX: u64 = 300;
-/// Most logout tokens that are verified at a time: a part of the queue, which sign-ins use, too.
-pub(crate) const LOGOUTS_AT_ONCE_MAX: usize = QUEUE_MAX / 8;
 /// Most logout tokens that are remembered, of some 50 bytes each. Only the provider can send valid ones.
 pub(crate) const LOGOUTS_USED_MAX: usize = 10_000;
 

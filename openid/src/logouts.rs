@@ -1,52 +1,28 @@
 //! The logout tokens that were used, each of which counts once.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cairn_sync::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::SignInError;
-use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX, LOGOUTS_AT_ONCE_MAX, LOGOUTS_USED_MAX};
+use crate::limits::{CLOCK_SKEW_SECONDS, LOGOUT_AGE_SECONDS_MAX, LOGOUTS_USED_MAX};
 
 /// The time for which a token is remembered: longer than it is accepted.
 const REMEMBERED: Duration = Duration::from_secs(LOGOUT_AGE_SECONDS_MAX + 3 * CLOCK_SKEW_SECONDS);
 
-/// The ids of tokens, as hashes, and the tokens that are being verified.
+/// The ids of tokens, as hashes.
 #[derive(Default)]
-pub(crate) struct Logouts {
-    used: Mutex<HashMap<[u8; 32], Instant>>,
-    running: Arc<AtomicUsize>,
-}
-
-/// A token that is being verified.
-pub(crate) struct Turn(Arc<AtomicUsize>);
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
+pub(crate) struct Logouts(Mutex<HashMap<[u8; 32], Instant>>);
 
 impl Logouts {
-    /// Begins to verify a token.
-    ///
-    /// # Errors
-    /// `Busy`: anybody may send tokens, and they must not keep people from signing in.
-    pub(crate) fn turn(&self) -> Result<Turn, SignInError> {
-        let begun = self.running.fetch_add(1, Ordering::AcqRel);
-        let turn = Turn(Arc::clone(&self.running));
-        if begun < LOGOUTS_AT_ONCE_MAX { Ok(turn) } else { Err(SignInError::Busy) }
-    }
-
     /// Uses a valid token.
     ///
     /// # Errors
     /// `Invalid` if it was used before; `Busy` if there are too many, which only the provider can send.
     pub(crate) fn use_up(&self, id: &str, now: Instant) -> Result<(), SignInError> {
-        let mut used = self.used.lock();
+        let mut used = self.0.lock();
         used.retain(|_, at| now.saturating_duration_since(*at) < REMEMBERED);
         let id = Sha256::digest(id).into();
         if used.contains_key(&id) {
@@ -76,14 +52,5 @@ mod tests {
         }
         assert_eq!(logouts.use_up("one more", now), Err(SignInError::Busy));
         assert_eq!(logouts.use_up("one more", now + REMEMBERED), Ok(()));
-    }
-
-    #[test]
-    fn few_tokens_are_verified_at_a_time() {
-        let logouts = Logouts::default();
-        let turns: Vec<_> = (0..LOGOUTS_AT_ONCE_MAX).map(|_| logouts.turn().expect("a turn")).collect();
-        assert_eq!(logouts.turn().err(), Some(SignInError::Busy));
-        drop(turns);
-        assert!(logouts.turn().is_ok());
     }
 }

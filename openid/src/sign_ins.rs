@@ -1,7 +1,7 @@
 //! Begins and finishes sign-ins.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::pending::{Pending, Taken};
 use crate::person::Person;
 use crate::provider::{Code, Provider, encoded, refused};
 use crate::settings::OpenIdSettings;
-use crate::tasks::Tasks;
+use crate::tasks::{Origin, Tasks};
 use crate::text::harmless;
 use crate::token::Logout;
 
@@ -67,7 +67,8 @@ impl SignIns {
     pub fn prepare(&self) {
         let shared = Arc::clone(&self.0);
         // What fails is in the log, and is tried again with the first sign-in.
-        drop(self.0.tasks.submit(Box::new(move || drop(shared.provider.metadata()))));
+        let origin = Origin::SignIn(Ipv4Addr::UNSPECIFIED.into());
+        drop(self.0.tasks.submit(origin, Box::new(move || drop(shared.provider.metadata()))));
     }
 
     /// Returns the settings.
@@ -85,7 +86,7 @@ impl SignIns {
             Some(metadata) => metadata,
             None => {
                 let shared = Arc::clone(&self.0);
-                self.0.tasks.run(move || shared.provider.metadata()).await?
+                self.0.tasks.run(Origin::sign_in(client), move || shared.provider.metadata()).await?
             }
         };
         let new = self.0.pending.begin(client, Instant::now()).map_err(|error| {
@@ -112,6 +113,7 @@ impl SignIns {
     /// All of [`SignInError`].
     pub async fn finish(
         &self,
+        client: IpAddr,
         cookies: impl IntoIterator<Item = &str>,
         answer: ProviderAnswer,
     ) -> Result<Person, SignInError> {
@@ -119,14 +121,19 @@ impl SignIns {
         let mut taken =
             cookies.into_iter().filter_map(|cookie| self.0.pending.take(cookie, &answer.state, now));
         let taken = taken.next().ok_or(SignInError::Unknown)?;
-        let finished = self.person(&taken, answer).await;
+        let finished = self.person(client, &taken, answer).await;
         if let Err(error) = &finished {
             taken.fail(&self.0.pending, error.clone());
         }
         finished
     }
 
-    async fn person(&self, taken: &Taken, answer: ProviderAnswer) -> Result<Person, SignInError> {
+    async fn person(
+        &self,
+        client: IpAddr,
+        taken: &Taken,
+        answer: ProviderAnswer,
+    ) -> Result<Person, SignInError> {
         let OpenIdSettings { name, issuer, .. } = &*self.0.settings;
         if let Some(other) = answer.issuer.as_ref().filter(|other| *other != issuer) {
             let other = harmless(other, QUOTED_BYTES_MAX);
@@ -141,22 +148,16 @@ impl SignIns {
         let is_of_issuer = answer.issuer.is_some();
         let code = Code { code, nonce: taken.nonce.clone(), verifier: taken.verifier.clone(), is_of_issuer };
         let shared = Arc::clone(&self.0);
-        self.0.tasks.run(move || shared.provider.person(&code)).await
+        self.0.tasks.run(Origin::sign_in(client), move || shared.provider.person(&code)).await
     }
 
     /// Verifies a logout token of the provider (Back-Channel Logout). [`Self::use_up`] comes before anything is ended.
     ///
     /// # Errors
     /// `Invalid`, `Unavailable`, `Busy`.
-    pub async fn verify_logout(&self, token: String) -> Result<Logout, SignInError> {
-        let turn = self.0.logouts.turn()?;
+    pub async fn verify_logout(&self, client: IpAddr, token: String) -> Result<Logout, SignInError> {
         let shared = Arc::clone(&self.0);
-        let verify = move || {
-            // It ends with the work, and not with a client that does not wait.
-            let _turn = turn;
-            shared.provider.logout(&token)
-        };
-        self.0.tasks.run(verify).await
+        self.0.tasks.run(Origin::logout(client), move || shared.provider.logout(&token)).await
     }
 
     /// Uses a logout, which counts once.

@@ -266,7 +266,8 @@ mod tests {
             })
         };
         assert!(verified(&token(&own), &key, Algorithm::ES256, EXPECTED).is_ok());
-        let refused = |token: &str, algorithm| verified(token, &key, algorithm, EXPECTED).expect_err("refused");
+        let refused =
+            |token: &str, algorithm| verified(token, &key, algorithm, EXPECTED).expect_err("refused");
         assert_eq!(refused(&token(&other), Algorithm::ES256), Flaw::Signature);
         // The head says another algorithm than the key's.
         assert!(matches!(refused(&token(&own), Algorithm::RS256), Flaw::Other(_)));

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from Crypto.PublicKey import RSA
 
+from harness.management import expect
 from harness.openid import HostileProvider, Visitor, log_out, settings
 from harness.server import Cairn
 from harness.wait import until
@@ -71,3 +72,18 @@ def test_known_keys_are_used_while_the_provider_does_not_answer(served: Cairn, p
         assert signs_in(served, provider) and not forging.done()
         provider.release()
         forging.result()
+
+
+def test_many_logouts_of_one_network_are_refused_and_recorded(make_store: Callable[..., Cairn], provider: HostileProvider):
+    """A refused one may be of the provider: then sessions go on that it wanted to end."""
+    store = make_store()
+    store.extra |= settings(provider.issuer, store.console)
+    store.start()
+    provider.hold("/keys")
+    with ThreadPoolExecutor(9) as pool:
+        answers = [pool.submit(log_out, store, provider.logout_token()) for _ in range(9)]
+        until(lambda: any(answer.done() for answer in answers))
+        provider.release()
+        assert sorted(answer.result().status_code for answer in answers) == 8 * [200] + [429]
+    (event,) = expect(store.admin.get("/audit/events", params={"operation": "end_sessions_of_provider", "result": "denied"}), 200)["events"]
+    assert event["detail"] == "TOO_MANY_REQUESTS: too many logouts are being processed; try again later"

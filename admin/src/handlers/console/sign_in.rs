@@ -111,7 +111,8 @@ pub(crate) async fn begin_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErro
 pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let people = call.sign_ins()?;
     let answer = parsed(call.head.query().unwrap_or_default())?;
-    let finish = async { Ok(people.sign_ins.finish(people.secrets(call.head), answer).await) };
+    let finish =
+        async { Ok(people.sign_ins.finish(call.audit.client, people.secrets(call.head), answer).await) };
     let person = match call.until_disconnect(finish).await? {
         Ok(person) => person,
         Err(error) => {
@@ -135,22 +136,25 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
 pub(crate) async fn end_of_provider(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let people = call.sign_ins()?.clone();
     let token = logout_token(&call.body_of(LOGOUT_TOKEN_BYTES_MAX).await?)?;
-    let verify = async { Ok(people.sign_ins.verify_logout(token).await) };
+    let verify = async { Ok(people.sign_ins.verify_logout(call.audit.client, token).await) };
     let verified = call.until_disconnect(verify).await?;
     // From here on nothing waits, so that a token that was used has also ended what it names.
     let logout = match verified.and_then(|logout| people.sign_ins.use_up(&logout).map(|()| logout)) {
         Ok(logout) => logout,
         Err(error) => {
-            if let (SignInError::Invalid(_), Some(log)) = (&error, call.context.audit()) {
-                call.audit.record_denial(log, &format!("{}: {error}", error.code()));
-            }
-            return Err(match error {
+            let code = error.code();
+            let refused = match error {
                 SignInError::Busy => AdminError::TooManyRequests(
                     "too many logouts are being processed; try again later".into(),
                 ),
                 SignInError::Unavailable(why) => AdminError::SignInUnavailable(why),
                 error => AdminError::invalid(error.to_string()),
-            });
+            };
+            // The others are recorded as failures of the server.
+            if let (true, Some(log)) = (refused.status().is_client_error(), call.context.audit()) {
+                call.audit.record_denial(log, &format!("{code}: {}", refused.message()));
+            }
+            return Err(refused);
         }
     };
     let ended = call.sessions()?.end_of_provider(&logout);
