@@ -21,5 +21,5 @@ pub use error::SignInError;
 pub use limits::{LOGOUT_TOKEN_BYTES_MAX, SIGN_IN_TIME_MAX};
 pub use person::Person;
 pub use settings::{OpenIdSettings, RoleValues};
-pub use sign_ins::{Begun, ProviderAnswer, SignIns};
+pub use sign_ins::{Begun, Finished, ProviderAnswer, SignIns};
 pub use token::Logout;

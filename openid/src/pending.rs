@@ -20,6 +20,8 @@ use crate::error::SignInError;
 use crate::limits::{PENDING_MAX, PENDING_OF_CLIENT_MAX, RANDOM_BYTES, SIGN_IN_TIME_MAX};
 
 type CookieHash = [u8; 32];
+/// Names the session of the console that a browser had before.
+pub(crate) type SessionHash = [u8; 32];
 
 /// The table of sign-ins.
 #[derive(Default)]
@@ -29,6 +31,7 @@ struct Entry {
     /// The network of the client.
     client: IpAddr,
     begun: Instant,
+    earlier: Option<SessionHash>,
     state: State,
 }
 
@@ -50,7 +53,8 @@ pub(crate) struct New {
 pub(crate) struct Taken {
     cookie: CookieHash,
     client: IpAddr,
-    begun: Instant,
+    pub(crate) begun: Instant,
+    pub(crate) earlier: Option<SessionHash>,
     pub(crate) nonce: String,
     pub(crate) verifier: Zeroizing<String>,
 }
@@ -58,7 +62,12 @@ pub(crate) struct Taken {
 impl Pending {
     /// Begins a sign-in. When there are too many of a network, its oldest one ends; when there are too many altogether, the
     /// oldest one of the network that has the most.
-    pub(crate) fn begin(&self, client: IpAddr, now: Instant) -> Result<New, getrandom::Error> {
+    pub(crate) fn begin(
+        &self,
+        client: IpAddr,
+        earlier: Option<SessionHash>,
+        now: Instant,
+    ) -> Result<New, getrandom::Error> {
         let (cookie, verifier) = (random()?, random()?);
         let (state, nonce) = (random()?.to_string(), random()?.to_string());
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
@@ -67,7 +76,7 @@ impl Pending {
         entries.retain(|_, entry| !is_over(entry.begun, now));
         make_room(&mut entries, client);
         let waiting = State::Waiting { state: state.clone(), nonce: nonce.clone(), verifier };
-        entries.insert(hash(&cookie), Entry { client, begun: now, state: waiting });
+        entries.insert(hash(&cookie), Entry { client, begun: now, earlier, state: waiting });
         Ok(New { cookie, state, nonce, challenge })
     }
 
@@ -80,18 +89,19 @@ impl Pending {
         if is_over(entry.begun, now) || !bool::from(expected.as_bytes().ct_eq(state.as_bytes())) {
             return None;
         }
-        let Entry { client, begun, state } = entries.remove(&cookie)?;
+        let Entry { client, begun, earlier, state } = entries.remove(&cookie)?;
         let State::Waiting { nonce, verifier, .. } = state else { return None };
-        Some(Taken { cookie, client, begun, nonce, verifier })
+        Some(Taken { cookie, client, begun, earlier, nonce, verifier })
     }
 
     /// Keeps why a sign-in has failed, for the page of its browser.
-    pub(crate) fn fail(&self, cookie: CookieHash, client: IpAddr, begun: Instant, error: SignInError) {
+    pub(crate) fn fail(&self, taken: &Taken, error: SignInError) {
+        let Taken { cookie, client, begun, .. } = *taken;
         let mut entries = self.0.lock();
         // The same browser may have begun another one meanwhile.
         if !entries.contains_key(&cookie) {
             make_room(&mut entries, client);
-            entries.insert(cookie, Entry { client, begun, state: State::Failed(error) });
+            entries.insert(cookie, Entry { client, begun, earlier: None, state: State::Failed(error) });
         }
     }
 
@@ -113,13 +123,6 @@ impl Pending {
             State::Failed(error) if !is_over(entry.begun, now) => Some(error),
             _ => None,
         }
-    }
-}
-
-impl Taken {
-    /// Keeps why it has failed.
-    pub(crate) fn fail(&self, pending: &Pending, error: SignInError) {
-        pending.fail(self.cookie, self.client, self.begun, error);
     }
 }
 
@@ -166,13 +169,13 @@ mod tests {
     #[test]
     fn a_sign_in_is_taken_once_by_its_browser_with_its_state() {
         let (pending, now) = (Pending::default(), Instant::now());
-        let new = pending.begin(client(1), now).expect("random bytes");
-        let other = pending.begin(client(1), now).expect("random bytes");
+        let new = pending.begin(client(1), Some([7; 32]), now).expect("random bytes");
+        let other = pending.begin(client(1), None, now).expect("random bytes");
         assert!(pending.take(&new.cookie, &other.state, now).is_none(), "another state");
         assert!(pending.take(&other.cookie, &new.state, now).is_none(), "another browser");
         assert!(pending.take("", "", now).is_none());
         let taken = pending.take(&new.cookie, &new.state, now).expect("it waits");
-        assert_eq!(taken.nonce, new.nonce);
+        assert_eq!((taken.nonce, taken.earlier), (new.nonce, Some([7; 32])));
         assert_eq!(URL_SAFE_NO_PAD.encode(Sha256::digest(taken.verifier.as_bytes())), new.challenge);
         assert!(pending.take(&new.cookie, &new.state, now).is_none(), "a replay");
         assert!(pending.take(&other.cookie, &other.state, now).is_some());
@@ -181,23 +184,23 @@ mod tests {
     #[test]
     fn a_sign_in_expires() {
         let (pending, now) = (Pending::default(), Instant::now());
-        let new = pending.begin(client(1), now).expect("random bytes");
+        let new = pending.begin(client(1), None, now).expect("random bytes");
         let later = now + SIGN_IN_TIME_MAX;
         assert!(pending.take(&new.cookie, &new.state, later).is_none());
         assert!(pending.take(&new.cookie, &new.state, later - Duration::from_secs(1)).is_some());
-        drop(pending.begin(client(1), now).expect("random bytes"));
-        drop(pending.begin(client(1), later).expect("random bytes"));
+        drop(pending.begin(client(1), None, now).expect("random bytes"));
+        drop(pending.begin(client(1), None, later).expect("random bytes"));
         assert_eq!(pending.0.lock().len(), 1, "expired ones are removed");
     }
 
     #[test]
     fn a_failure_is_told_once() {
         let (pending, now) = (Pending::default(), Instant::now());
-        let new = pending.begin(client(1), now).expect("random bytes");
+        let new = pending.begin(client(1), None, now).expect("random bytes");
         assert_eq!(pending.failure(&new.cookie, now), None);
         let taken = pending.take(&new.cookie, &new.state, now).expect("it waits");
         assert!(!pending.knows(&new.cookie, now));
-        taken.fail(&pending, SignInError::Busy);
+        pending.fail(&taken, SignInError::Busy);
         assert!(pending.knows(&new.cookie, now) && !pending.knows(&new.cookie, now + SIGN_IN_TIME_MAX));
         assert!(pending.take(&new.cookie, &new.state, now).is_none());
         assert_eq!(pending.failure(&new.cookie, now), Some(SignInError::Busy));
@@ -208,14 +211,14 @@ mod tests {
     #[test]
     fn a_client_with_many_sign_ins_ends_its_own_ones() {
         let (pending, now) = (Pending::default(), Instant::now());
-        let first = pending.begin(client(1), now).expect("random bytes");
+        let first = pending.begin(client(1), None, now).expect("random bytes");
         for _ in 0..10 * PENDING_OF_CLIENT_MAX {
-            drop(pending.begin(client(2), now).expect("random bytes"));
+            drop(pending.begin(client(2), None, now).expect("random bytes"));
         }
         assert_eq!(pending.0.lock().len(), PENDING_OF_CLIENT_MAX + 1);
         for network in 0..200_u8 {
             for _ in 0..10 {
-                drop(pending.begin(client(network + 10), now).expect("random bytes"));
+                drop(pending.begin(client(network + 10), None, now).expect("random bytes"));
             }
         }
         assert_eq!(pending.0.lock().len(), PENDING_MAX);

@@ -38,6 +38,21 @@ pub struct Begun {
     pub url: String,
 }
 
+/// A sign-in that was finished.
+pub struct Finished {
+    /// The person whom the provider has identified.
+    pub person: Person,
+    taken: Taken,
+}
+
+impl Finished {
+    /// Returns the session that the browser had when it began the sign-in.
+    #[must_use]
+    pub fn earlier(&self) -> Option<&[u8; 32]> {
+        self.taken.earlier.as_ref()
+    }
+}
+
 /// The parameters with which the provider sends the browser back.
 #[derive(Default)]
 pub struct ProviderAnswer {
@@ -77,11 +92,11 @@ impl SignIns {
         &self.0.settings
     }
 
-    /// Begins a sign-in of a browser.
+    /// Begins a sign-in of a browser. `earlier` names the session that the browser has, and is in [`Finished`] again.
     ///
     /// # Errors
     /// `Unavailable`, `Busy`.
-    pub async fn begin(&self, client: IpAddr) -> Result<Begun, SignInError> {
+    pub async fn begin(&self, client: IpAddr, earlier: Option<[u8; 32]>) -> Result<Begun, SignInError> {
         let metadata = match self.0.provider.known_metadata() {
             Some(metadata) => metadata,
             None => {
@@ -89,7 +104,7 @@ impl SignIns {
                 self.0.tasks.run(Origin::sign_in(client), move || shared.provider.metadata()).await?
             }
         };
-        let new = self.0.pending.begin(client, Instant::now()).map_err(|error| {
+        let new = self.0.pending.begin(client, earlier, Instant::now()).map_err(|error| {
             SignInError::Unavailable(format!("the operating system has no random bytes: {error}"))
         })?;
         let redirect_uri = self.0.settings.redirect_uri();
@@ -116,16 +131,18 @@ impl SignIns {
         client: IpAddr,
         cookies: impl IntoIterator<Item = &str>,
         answer: ProviderAnswer,
-    ) -> Result<Person, SignInError> {
+    ) -> Result<Finished, SignInError> {
         let now = Instant::now();
         let mut taken =
             cookies.into_iter().filter_map(|cookie| self.0.pending.take(cookie, &answer.state, now));
         let taken = taken.next().ok_or(SignInError::Unknown)?;
-        let finished = self.person(client, &taken, answer).await;
-        if let Err(error) = &finished {
-            taken.fail(&self.0.pending, error.clone());
+        match self.person(client, &taken, answer).await {
+            Ok(person) => Ok(Finished { person, taken }),
+            Err(error) => {
+                self.0.pending.fail(&taken, error.clone());
+                Err(error)
+            }
         }
-        finished
     }
 
     async fn person(

@@ -113,6 +113,16 @@ pub(crate) struct ListedSession {
     pub(crate) is_current: bool,
 }
 
+/// A session that has begun.
+#[derive(Debug)]
+pub(crate) struct BegunSession {
+    pub(crate) id: SessionId,
+    /// The header that sets its cookie.
+    pub(crate) cookie: String,
+    /// The latest time at which it ends.
+    pub(crate) expires_at: Timestamp,
+}
+
 /// A session that a request belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundSession {
@@ -130,7 +140,8 @@ impl Sessions {
         Self(Arc::new(Shared { cookies, options, table: Mutex::default() }))
     }
 
-    /// Begins a session of the browser that sent a login. Returns the cookie to set, and when the session ends at the latest.
+    /// Begins a session of the browser that sent a login. The session that the browser had ends: its cookie is replaced, so the
+    /// person could not end it any more.
     ///
     /// When the credential has too many, its own one that was not used for the longest time ends. When there are too many
     /// altogether, this concerns the credential that has the most.
@@ -144,12 +155,13 @@ impl Sessions {
         source: SessionSource,
         token_expires_at: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<(String, Timestamp), AdminError> {
+    ) -> Result<BegunSession, AdminError> {
         let (mut id, mut public_id) = (Zeroizing::new([0; ID_BYTES]), [0; 16]);
         getrandom::fill(&mut *id).and_then(|()| getrandom::fill(&mut public_id)).map_err(|error| {
             tracing::error!(target: "service", %error, "a session could not be begun");
             AdminError::Internal
         })?;
+        let public_id = SessionId(u128::from_be_bytes(public_id));
         let text = Zeroizing::new(URL_SAFE_NO_PAD.encode(*id));
         let absolute = u64::try_from(self.0.options.absolute.as_millis()).unwrap_or(u64::MAX);
         let end = Timestamp(now.0.saturating_add(absolute));
@@ -157,20 +169,16 @@ impl Sessions {
         let created = Instant::now();
         let mut table = self.0.table.lock();
         table.retain(|_, session| !self.is_over(session, created));
+        for earlier in self.0.cookies.all_values(head) {
+            table.remove(&hash(earlier));
+        }
         make_room(&mut table, &caller);
-        let session = Session {
-            public_id: SessionId(u128::from_be_bytes(public_id)),
-            caller,
-            source,
-            expires_at,
-            created_at: now,
-            created,
-            last_used: created,
-        };
+        let session =
+            Session { public_id, caller, source, expires_at, created_at: now, created, last_used: created };
         table.insert(hash(&text), session);
         drop(table);
         let cookie = self.0.cookies.set(head, &text, self.0.options.absolute);
-        Ok((cookie, expires_at))
+        Ok(BegunSession { id: public_id, cookie, expires_at })
     }
 
     /// Finds the session of a request, and notes its use.
@@ -283,8 +291,13 @@ impl Sessions {
             || now.saturating_duration_since(session.last_used) >= options.idle
     }
 
-    /// Returns the session that the cookie of a request names.
-    fn id_of(&self, head: &RequestHead) -> Option<IdHash> {
+    /// Ends the session that a browser had when it began a sign-in.
+    pub(crate) fn end_earlier(&self, id: &IdHash) {
+        self.0.table.lock().remove(id);
+    }
+
+    /// Returns the hash of the id that the cookie of a request has. There may be no such session.
+    pub(crate) fn id_of(&self, head: &RequestHead) -> Option<IdHash> {
         self.0.cookies.value(head).map(hash)
     }
 }

@@ -183,6 +183,21 @@ def test_signing_out_everywhere_ends_the_sessions_of_one_person(served: Cairn):
     assert not [cookie for cookie in first.browser.cookies if cookie.name.startswith("cairn-session")]
 
 
+def test_a_sign_in_ends_the_session_that_the_browser_had(served: Cairn):
+    """Regression: it went on without a cookie to end it. Browsers do not send its strict cookie on the way back."""
+    visitor, witness = Visitor(served), signed_in(served)
+    visitor.console.log_in()
+    url = visitor.log_in(visitor.begin(), "olga")
+    (earlier,) = [cookie for cookie in visitor.browser.cookies if cookie.name.startswith("cairn-session")]
+    visitor.browser.cookies.clear(earlier.domain, earlier.path, earlier.name)
+    before = len(expect(witness.get("/sessions"), 200)["sessions"])
+    visitor.come_back(url)
+    assert visitor.session()["principal"] == "person:olga"
+    assert len(expect(witness.get("/sessions"), 200)["sessions"]) == before
+    visitor.console.log_in()
+    assert len(expect(witness.get("/sessions"), 200)["sessions"]) == before, "a login with a token does the same"
+
+
 def test_signing_out_offers_the_page_of_the_provider(served: Cairn, provider: Provider):
     """With the way back."""
     visitor = Visitor(served)

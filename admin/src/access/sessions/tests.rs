@@ -46,8 +46,8 @@ fn begin_as(sessions: &Sessions, caller: Caller) -> RequestHead {
 }
 
 fn begin_at(sessions: &Sessions, caller: Caller, source: SessionSource) -> RequestHead {
-    let (cookie, _) = sessions.begin(caller, &head(""), source, None, NOW).expect("random bytes");
-    head(&format!("Cookie: a=b; {}\r\n", cookie.split(';').next().expect("a pair")))
+    let begun = sessions.begin(caller, &head(""), source, None, NOW).expect("random bytes");
+    head(&format!("Cookie: a=b; {}\r\n", begun.cookie.split(';').next().expect("a pair")))
 }
 
 #[test]
@@ -69,6 +69,20 @@ fn a_session_is_found_by_its_cookie_until_it_ends() {
     let cookie = other.header_str("cookie").expect("a cookie");
     let twice = head(&format!("Cookie: {cookie}; {}\r\n", cookie.split("; ").nth(1).expect("a pair")));
     assert!(sessions.find(&twice, None).is_none(), "two cookies of one name");
+}
+
+/// Regression: the session that a browser had before a login stayed, and nobody had its cookie to end it.
+#[test]
+fn a_login_ends_the_session_that_the_browser_had() {
+    let sessions = sessions(false, 60);
+    let [earlier, other, strict] = [(); 3].map(|()| begin(&sessions));
+    sessions.begin(caller(), &earlier, source(), None, NOW).expect("random bytes");
+    assert!(!sessions.is_active(&earlier, None) && sessions.is_active(&other, None));
+    // The browser does not send its cookie when it comes back from the provider.
+    let known = sessions.id_of(&strict).expect("a session");
+    assert_eq!(sessions.id_of(&head("")), None);
+    sessions.end_earlier(&known);
+    assert!(!sessions.is_active(&strict, None) && sessions.is_active(&other, None));
 }
 
 #[test]
@@ -205,13 +219,13 @@ fn user_agents_are_cut() {
 
 #[test]
 fn cookies_are_protected() {
-    let (cookie, end) =
+    let BegunSession { cookie, expires_at: end, .. } =
         sessions(true, 60).begin(caller(), &head(""), source(), None, NOW).expect("random bytes");
     assert!(cookie.starts_with("__Host-cairn-session-01234567="), "{cookie}");
     assert!(cookie.ends_with("; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
     assert_eq!(end, Timestamp(NOW.0 + 3_600_000));
     let token_end = Some(Timestamp(NOW.0 + 5));
-    let (cookie, end) =
+    let BegunSession { cookie, expires_at: end, .. } =
         sessions(false, 60).begin(caller(), &head(""), source(), token_end, NOW).expect("random bytes");
     assert!(cookie.starts_with("cairn-session-01234567=") && !cookie.contains("Secure"), "{cookie}");
     assert_eq!(Some(end), token_end);

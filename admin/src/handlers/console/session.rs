@@ -97,9 +97,9 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.record_session(&caller).await?;
     let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
     let source = SessionSource::of(call.audit.client, call.head);
-    let (cookie, expires_at) =
+    let begun =
         call.sessions()?.begin(caller.clone(), call.head, source, token_expires_at, SystemClock.now())?;
-    Ok(described(&call, &caller, expires_at)?.header("set-cookie", cookie))
+    Ok(described(&call, &caller, begun.expires_at)?.header("set-cookie", begun.cookie))
 }
 
 /// `GET /session`: the session of the request. Without a cookie there is none, which is no error.

@@ -96,7 +96,9 @@ pub(crate) async fn begin_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErro
         let url = &people.sign_ins.settings().console_url;
         return Err(AdminError::invalid(format!("people sign in at {url} only: open the console there")));
     }
-    let begin = async { Ok(people.sign_ins.begin(call.audit.client).await) };
+    // The browser does not send the cookie of its session when the provider sends it back.
+    let earlier = call.sessions()?.id_of(call.head);
+    let begin = async { Ok(people.sign_ins.begin(call.audit.client, earlier).await) };
     let begun = call.until_disconnect(begin).await?.map_err(|error| match error {
         SignInError::Busy => {
             AdminError::TooManyRequests("too many people are signing in; try again later".into())
@@ -113,8 +115,8 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
     let answer = parsed(call.head.query().unwrap_or_default())?;
     let finish =
         async { Ok(people.sign_ins.finish(call.audit.client, people.secrets(call.head), answer).await) };
-    let person = match call.until_disconnect(finish).await? {
-        Ok(person) => person,
+    let finished = match call.until_disconnect(finish).await? {
+        Ok(finished) => finished,
         Err(error) => {
             if let Some(log) = call.context.audit() {
                 let subject = error.subject().map(|id| format!("; subject {id}")).unwrap_or_default();
@@ -124,11 +126,15 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
             return Ok(redirect(if is_unknown { PAGE_OF_UNKNOWN } else { PAGE }));
         }
     };
-    let caller = Caller::of_person(&person);
+    let caller = Caller::of_person(&finished.person);
     call.record_session(&caller).await?;
-    let source = SessionSource::of(call.audit.client, call.head).at_provider(person.session);
-    let (cookie, _) = call.sessions()?.begin(caller, call.head, source, None, SystemClock.now())?;
-    Ok(set_cookies(redirect(PAGE).header("set-cookie", cookie), people.remove_ended(call.head)))
+    let source = SessionSource::of(call.audit.client, call.head).at_provider(finished.person.session.clone());
+    let sessions = call.sessions()?;
+    let begun = sessions.begin(caller, call.head, source, None, SystemClock.now())?;
+    if let Some(earlier) = finished.earlier() {
+        sessions.end_earlier(earlier);
+    }
+    Ok(set_cookies(redirect(PAGE).header("set-cookie", begun.cookie), people.remove_ended(call.head)))
 }
 
 /// `POST /sign-in/logout`: the provider has ended sessions of people (OpenID Connect Back-Channel Logout 1.0). The sessions
