@@ -13,11 +13,11 @@ pub enum SignInError {
     Unknown,
     /// The provider refused it: why.
     Refused(String),
-    /// The person has no role.
-    NoRole {
-        /// The claim that gives none.
+    /// The provider has identified a person who is not signed in.
+    Person {
+        /// The reason.
         why: String,
-        /// The person, whose name others may have, too.
+        /// The person; others may have the same name.
         subject: String,
     },
     /// The provider's statement about the person is not valid; the text is the problem.
@@ -32,7 +32,7 @@ impl SignInError {
             Self::Unavailable(_) => "SIGN_IN_UNAVAILABLE",
             Self::Busy => "TOO_MANY_REQUESTS",
             Self::Unknown => "SIGN_IN_UNKNOWN",
-            Self::Refused(_) | Self::NoRole { .. } => "SIGN_IN_REFUSED",
+            Self::Refused(_) | Self::Person { .. } => "SIGN_IN_REFUSED",
             Self::Invalid(_) => "SIGN_IN_INVALID",
         }
     }
@@ -40,7 +40,7 @@ impl SignInError {
     /// Returns the person who was refused, if the provider has identified one.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
-        if let Self::NoRole { subject, .. } = self { Some(subject) } else { None }
+        if let Self::Person { subject, .. } = self { Some(subject) } else { None }
     }
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for SignInError {
                 "this sign-in is not known: it took more than 10 minutes, was finished before, or was begun in another \
                  browser; sign in again",
             ),
-            Self::Unavailable(text) | Self::Refused(text) | Self::NoRole { why: text, .. } | Self::Invalid(text) => {
+            Self::Unavailable(text) | Self::Refused(text) | Self::Person { why: text, .. } | Self::Invalid(text) => {
                 out.write_str(text)
             }
         }

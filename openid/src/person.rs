@@ -45,7 +45,7 @@ impl Person {
     /// Returns the person of a verified ID token. Role and name may be in the claims of the user info endpoint instead.
     ///
     /// # Errors
-    /// `NoRole` if no value of the role claim gives a role; the text names the claim.
+    /// `Person` if no value of the role claim gives a role; the text names the claim.
     pub(crate) fn of(
         id_token: &Claims,
         user_info: &Claims,
@@ -76,7 +76,7 @@ impl Person {
                 "{provider} sent no claim \"{shown}\" for {name}, which would give a role here; ask an administrator"
             ),
         };
-        Err(SignInError::NoRole { why, subject })
+        Err(SignInError::Person { why, subject })
     }
 }
 

@@ -182,7 +182,23 @@ impl SignIns {
     /// # Errors
     /// `Invalid` if it was used before, `Busy`.
     pub fn use_up(&self, logout: &Logout) -> Result<(), SignInError> {
-        self.0.logouts.use_up(&logout.id, Instant::now())
+        self.0.logouts.use_up(logout, Instant::now())
+    }
+
+    /// Checks that the provider has not ended the session of a person since the sign-in was begun. The session here must be
+    /// there before: then a logout that comes now either finds it, or is found.
+    ///
+    /// # Errors
+    /// `Person`, which is kept for [`Self::failure`].
+    pub fn check_logouts(&self, finished: &Finished) -> Result<(), SignInError> {
+        let Finished { person: Person { subject, session, .. }, taken } = finished;
+        if !self.0.logouts.have_ended(subject, session.as_deref(), taken.begun) {
+            return Ok(());
+        }
+        let why = format!("{} has ended your session meanwhile; sign in again", self.0.settings.name);
+        let error = SignInError::Person { why, subject: subject.clone() };
+        self.0.pending.fail(taken, error.clone());
+        Err(error)
     }
 
     /// Returns whether the sign-in of this cookie is to be finished, or its failure to be told.

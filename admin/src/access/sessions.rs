@@ -255,20 +255,10 @@ impl Sessions {
     }
 
     /// Ends the sessions of people that their provider has ended. Returns their number.
-    ///
-    /// Without a name of the session, these are all of the person. With one, also those of the person for which the provider
-    /// had named none.
     pub(crate) fn end_of_provider(&self, logout: &Logout) -> usize {
-        let Logout { subject, session, .. } = logout;
-        let is_ended = |found: &Session| {
-            let Some(own) = found.caller.subject.as_deref() else { return false };
-            let is_of_person = subject.as_deref().is_none_or(|subject| subject == own);
-            let is_it = match (session, &found.source.at_provider) {
-                (Some(session), Some(own)) => session == own,
-                (Some(_), None) => subject.is_some(),
-                (None, _) => true,
-            };
-            is_of_person && is_it
+        let is_ended = |session: &Session| {
+            let subject = session.caller.subject.as_deref();
+            subject.is_some_and(|subject| logout.ends(subject, session.source.at_provider.as_deref()))
         };
         let mut table = self.0.table.lock();
         let before = table.len();

@@ -20,6 +20,21 @@ pub struct Logout {
     pub id: String,
 }
 
+impl Logout {
+    /// Returns whether it ends a session of a person. Without a name of the session, it ends all of the person. With one, also
+    /// those of the person for which the provider has named none.
+    #[must_use]
+    pub fn ends(&self, subject: &str, session: Option<&str>) -> bool {
+        let is_of_person = self.subject.as_deref().is_none_or(|own| own == subject);
+        let is_it = match (self.session.as_deref(), session) {
+            (Some(own), Some(session)) => own == session,
+            (Some(_), None) => self.subject.is_some(),
+            (None, _) => true,
+        };
+        is_of_person && is_it
+    }
+}
+
 /// Returns what a token says that is valid: signature, issuer, audience, times, event, and no nonce, which would make an ID
 /// token of it.
 ///

@@ -288,6 +288,24 @@ def test_a_logout_of_the_provider_ends_the_sessions_that_it_names(served: Cairn,
     ]
 
 
+@pytest.mark.parametrize("named", [{"sub": "quick", "sid": None}, {"sub": None, "sid": "s"}, {"sub": "quick", "sid": "s"}])
+def test_a_logout_counts_for_a_sign_in_that_was_begun_before(served: Cairn, provider: HostileProvider, named: dict):
+    """Regression: it was lost if it came while the sign-in was being finished."""
+    provider.claims = {"sub": "quick", "sid": "s", "preferred_username": "quick"}
+    provider.before["/token"] = lambda: expect(log_out(served, provider.logout_token(**named)), 200)
+    failure = refused(served, provider)
+    assert (failure["code"], failure["message"]) == ("SIGN_IN_REFUSED", "Example has ended your session meanwhile; sign in again")
+    (event, *_) = expect(served.admin.get("/audit/events", params={"operation": "finish_sign_in", "result": "denied"}), 200)["events"]
+    assert event["detail"].endswith("; subject quick")
+    seen = expect(signed_in(served).get("/sessions"), 200)["sessions"]
+    assert not [session for session in seen if session["principal"] == "person:quick"]
+    provider.before.clear()
+    again = Visitor(served)
+    provider.come_back(again)
+    assert again.session() is not None, "one that is begun afterwards is not concerned"
+    expect(log_out(served, provider.logout_token(sub="quick")), 200)
+
+
 @pytest.mark.parametrize(("claims", "reason"), [
     ({"iss": "http://other.example"}, "not of the issuer"), ({"aud": "another"}, "not for the client"), ({"aud": [CLIENT_ID, "another"]}, "azp"),
     ({"exp": 1_700_000_000}, "expired"), ({"exp": None}, "no claim exp"), ({"iat": 1_700_000_000}, "ago"), ({"iat": 5_000_000_000}, "in the future"),

@@ -117,24 +117,30 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
         async { Ok(people.sign_ins.finish(call.audit.client, people.secrets(call.head), answer).await) };
     let finished = match call.until_disconnect(finish).await? {
         Ok(finished) => finished,
-        Err(error) => {
-            if let Some(log) = call.context.audit() {
-                let subject = error.subject().map(|id| format!("; subject {id}")).unwrap_or_default();
-                call.audit.record_denial(log, &format!("{}: {error}{subject}", error.code()));
-            }
-            let is_unknown = error == SignInError::Unknown;
-            return Ok(redirect(if is_unknown { PAGE_OF_UNKNOWN } else { PAGE }));
-        }
+        Err(error) => return Ok(failed(&call, &error)),
     };
     let caller = Caller::of_person(&finished.person);
     call.record_session(&caller).await?;
     let source = SessionSource::of(call.audit.client, call.head).at_provider(finished.person.session.clone());
     let sessions = call.sessions()?;
-    let begun = sessions.begin(caller, call.head, source, None, SystemClock.now())?;
+    let begun = sessions.begin(caller.clone(), call.head, source, None, SystemClock.now())?;
+    if let Err(error) = people.sign_ins.check_logouts(&finished) {
+        sessions.end_by_id(&caller, call.head, begun.id);
+        return Ok(failed(&call, &error));
+    }
     if let Some(earlier) = finished.earlier() {
         sessions.end_earlier(earlier);
     }
     Ok(set_cookies(redirect(PAGE).header("set-cookie", begun.cookie), people.remove_ended(call.head)))
+}
+
+/// Records why a sign-in has failed, and leads to the page, which asks for it.
+fn failed(call: &Call<'_, '_>, error: &SignInError) -> Reply {
+    if let Some(log) = call.context.audit() {
+        let subject = error.subject().map(|id| format!("; subject {id}")).unwrap_or_default();
+        call.audit.record_denial(log, &format!("{}: {error}{subject}", error.code()));
+    }
+    redirect(if *error == SignInError::Unknown { PAGE_OF_UNKNOWN } else { PAGE })
 }
 
 /// `POST /sign-in/logout`: the provider has ended sessions of people (OpenID Connect Back-Channel Logout 1.0). The sessions
