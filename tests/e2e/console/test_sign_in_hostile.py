@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import requests
@@ -111,6 +111,20 @@ def test_the_answer_names_its_issuer(served: Cairn, provider: HostileProvider):
     assert not [path for path, _, _ in provider.requests if path == "/token"]
     visitor = Visitor(served)
     provider.come_back(visitor, iss=provider.issuer)
+    assert visitor.session() is not None
+
+
+@pytest.mark.parametrize("name", ["code", "state", "iss", "error", "error_description"])
+def test_repeated_parameters_are_refused(served: Cairn, provider: HostileProvider, name: str):
+    """RFC 6749, section 3.1: it is not known which of them counts. The sign-in can still be finished."""
+    visitor = Visitor(served)
+    query = parse_qs(urlsplit(visitor.begin()).query)
+    provider.nonce = query["nonce"][0]
+    parameters = [("code", "c"), ("state", query["state"][0]), ("iss", provider.issuer)]
+    twice = [*parameters, *2 * [(name, dict(parameters).get(name, "x"))]]
+    back = lambda parameters: visitor.come_back(f"{served.console}/sign-in/callback?{urlencode(parameters)}")  # noqa: E731
+    assert f"the parameter {name} is there twice" in expect_refusal(back(twice), 400, "INVALID_REQUEST")
+    assert back([*parameters, ("other", "x"), ("other", "y")]).headers["location"] == "/"
     assert visitor.session() is not None
 
 

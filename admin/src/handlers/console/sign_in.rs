@@ -198,21 +198,25 @@ fn logout_token(form: &[u8]) -> Result<String, AdminError> {
 
 /// Returns the parameters of the provider's answer. Others are ignored, as OpenID Connect says.
 fn parsed(query: &str) -> Result<ProviderAnswer, AdminError> {
-    let mut answer = ProviderAnswer::default();
+    let (mut state, mut answer) = (None, ProviderAnswer::default());
     for pair in query_pairs(query) {
         let (name, value) =
             pair.map_err(|error| AdminError::invalid(format!("the query is invalid: {error}")))?;
         let value = value.into_owned();
-        match &*name {
-            "state" => answer.state = value,
-            "code" => answer.code = Some(Zeroizing::new(value)),
-            "iss" => answer.issuer = Some(value),
-            "error" => answer.error = Some(value),
-            "error_description" => answer.error_description = Some(value),
-            _ => {}
+        let is_repeated = match &*name {
+            "state" => state.replace(value).is_some(),
+            "code" => answer.code.replace(Zeroizing::new(value)).is_some(),
+            "iss" => answer.issuer.replace(value).is_some(),
+            "error" => answer.error.replace(value).is_some(),
+            "error_description" => answer.error_description.replace(value).is_some(),
+            _ => false,
+        };
+        if is_repeated {
+            // RFC 6749, section 3.1.
+            return Err(AdminError::invalid(format!("the parameter {name} is there twice")));
         }
     }
-    Ok(answer)
+    Ok(ProviderAnswer { state: state.unwrap_or_default(), ..answer })
 }
 
 fn redirect(location: &'static str) -> Reply {
