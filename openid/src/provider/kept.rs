@@ -8,7 +8,7 @@ use cairn_sync::Mutex;
 use crate::error::SignInError;
 use crate::limits::FAILURE_KEPT;
 
-/// What was read last, for all threads.
+/// The document as it was read last, for all threads.
 pub(super) struct Kept<T> {
     /// Only one thread at a time reads; the others get what it got. Nobody waits for what is known.
     reading: Mutex<()>,
