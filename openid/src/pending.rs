@@ -52,7 +52,7 @@ pub(crate) struct New {
 /// A sign-in that the browser came back with. Nobody else can take it.
 pub(crate) struct Taken {
     cookie: CookieHash,
-    client: IpAddr,
+    pub(crate) client: IpAddr,
     pub(crate) begun: Instant,
     pub(crate) earlier: Option<SessionHash>,
     pub(crate) nonce: String,

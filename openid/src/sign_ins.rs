@@ -128,7 +128,6 @@ impl SignIns {
     /// All of [`SignInError`].
     pub async fn finish(
         &self,
-        client: IpAddr,
         cookies: impl IntoIterator<Item = &str>,
         answer: ProviderAnswer,
     ) -> Result<Finished, SignInError> {
@@ -136,7 +135,7 @@ impl SignIns {
         let mut taken =
             cookies.into_iter().filter_map(|cookie| self.0.pending.take(cookie, &answer.state, now));
         let taken = taken.next().ok_or(SignInError::Unknown)?;
-        match self.person(client, &taken, answer).await {
+        match self.person(&taken, answer).await {
             Ok(person) => Ok(Finished { person, taken }),
             Err(error) => {
                 self.0.pending.fail(&taken, error.clone());
@@ -145,12 +144,7 @@ impl SignIns {
         }
     }
 
-    async fn person(
-        &self,
-        client: IpAddr,
-        taken: &Taken,
-        answer: ProviderAnswer,
-    ) -> Result<Person, SignInError> {
+    async fn person(&self, taken: &Taken, answer: ProviderAnswer) -> Result<Person, SignInError> {
         let OpenIdSettings { name, issuer, .. } = &*self.0.settings;
         if let Some(other) = answer.issuer.as_ref().filter(|other| *other != issuer) {
             let other = harmless(other, QUOTED_BYTES_MAX);
@@ -165,7 +159,7 @@ impl SignIns {
         let is_of_issuer = answer.issuer.is_some();
         let code = Code { code, nonce: taken.nonce.clone(), verifier: taken.verifier.clone(), is_of_issuer };
         let shared = Arc::clone(&self.0);
-        self.0.tasks.run(Origin::sign_in(client), move || shared.provider.person(&code)).await
+        self.0.tasks.run(Origin::sign_in(taken.client), move || shared.provider.person(&code)).await
     }
 
     /// Verifies a logout token of the provider (Back-Channel Logout). [`Self::use_up`] comes before anything is ended.

@@ -113,8 +113,7 @@ pub(crate) async fn begin_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErro
 pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let people = call.sign_ins()?;
     let answer = parsed(call.head.query().unwrap_or_default())?;
-    let finish =
-        async { Ok(people.sign_ins.finish(call.audit.client, people.secrets(call.head), answer).await) };
+    let finish = async { Ok(people.sign_ins.finish(people.secrets(call.head), answer).await) };
     let finished = match call.until_disconnect(finish).await? {
         Ok(finished) => finished,
         Err(error) => return Ok(failed(&call, &error)),
