@@ -13,9 +13,9 @@ pub(crate) const THREADS_MAX: usize = 4;
 /// Most tasks of sign-ins that wait or run. Each takes tenths of a second, or the time limit of a request.
 pub(crate) const SIGN_IN_TASKS_MAX: usize = 48;
 /// Most tasks of logouts that wait or run. Sign-ins take none of these places, so that sessions can end in a rush.
-pub(crate) const LOGOUT_TASKS_MAX: usize = 16;
-/// Most of either from one network: the others are left to other networks.
-pub(crate) const TASKS_OF_CLIENT_MAX: usize = 8;
+pub(crate) const LOGOUT_TASKS_MAX: usize = 32;
+/// Most of either from one network: the others are left to other networks. Many people may be behind one address.
+pub(crate) const TASKS_OF_CLIENT_MAX: usize = 16;
 /// Most threads that verify logouts, which anybody may send.
 pub(crate) const LOGOUT_THREADS_MAX: usize = THREADS_MAX / 2;
 
