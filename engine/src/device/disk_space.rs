@@ -114,13 +114,13 @@ impl DiskSpace {
         let state_name = state.name();
         match state {
             DiskState::Refusing => {
-                tracing::error!(target: "service::engine", available, reserve, state = state_name, "writes are refused: no disk space is left above the reserve. Delete objects or enlarge the file system");
+                tracing::error!(target: "service::engine", available, reserve, state = state_name, "writes are refused: no disk space is left above the reserve, and too little in the volumes. Delete objects or enlarge the file system");
             }
             _ if before == DiskState::Refusing => {
                 tracing::warn!(target: "service::engine", available, reserve, state = state_name, "writes are accepted again");
             }
             DiskState::Low => {
-                tracing::warn!(target: "service::engine", available, reserve, state = state_name, "disk space is low: writes are refused when only the reserve is left. Delete objects or enlarge the file system");
+                tracing::warn!(target: "service::engine", available, reserve, state = state_name, "disk space is low: when only the reserve is left, writes are refused as soon as the volumes are full. Delete objects or enlarge the file system");
             }
             DiskState::Ok => {
                 tracing::info!(target: "service::engine", available, reserve, state = state_name, "disk space is sufficient again");

@@ -223,10 +223,8 @@ fn judge_space(available: u64, all: u64, reserve: u64) -> Finding {
     let message = format!("{} of {} free ({percent} %)", rounded(available), rounded(all));
     if available <= reserve {
         let fix = "free space, enlarge the file system, or lower storage.reserve_bytes";
-        return Finding::failed(
-            format!("{message}: not more than the reserve of {}, so writes are refused", rounded(reserve)),
-            fix,
-        );
+        let effect = "so no file grows: writes are refused when the volumes are full";
+        return Finding::failed(format!("{message}: not more than the reserve of {}, {effect}", rounded(reserve)), fix);
     }
     if available < all / FREE_PART_GUIDANCE {
         let wanted = 100 / FREE_PART_GUIDANCE;
@@ -259,6 +257,9 @@ mod tests {
         assert_eq!(verdict(GIB + 1), Verdict::Warning);
         assert_eq!(verdict(GIB), Verdict::Failed);
         assert_eq!(verdict(0), Verdict::Failed);
+        // It said that writes are refused, although they use the room in the volumes first.
+        let said = judge_space(GIB, 100 * GIB, GIB).message;
+        assert!(said.ends_with("no file grows: writes are refused when the volumes are full"), "{said}");
     }
 
     #[test]
