@@ -7,7 +7,8 @@ use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{Plane, log_exchange};
 use std::rc::Rc;
 
-const MESSAGE: &str = "The server does not open its store, which a newer program has made; its operator must start that program.";
+/// The store may be too new or too old. `/ready` of the management plane says which.
+const MESSAGE: &str = "The server does not open its store, because this program does not run the format of the store. The operator must upgrade the store or start another version of the program; GET /ready on the management plane says which.";
 
 /// Refuses every request and closes its connection, so that the client's next request may reach a working server.
 pub struct UnavailableService(());

@@ -201,7 +201,9 @@ pub(crate) fn inspect(folder: &Path, superblock: Superblock, format_version: u32
 /// Only the marker of an unfinished creation shows that there is nothing to lose.
 fn missing(folder: &Path) -> Result<Option<(Superblock, SuperblockFile)>, OpenError> {
     if folder.join("slices").exists() && !folder.join(MARKER).exists() {
-        let what = "missing, but the folder holds slices of a store".to_owned();
+        let what = "missing, but the folder holds slices of a store (if `cairn backup restore` was interrupted here, remove what \
+                    it has written and restore again)"
+            .to_owned();
         return Err(OpenError::Damaged { path: folder.join(FILE), what });
     }
     Ok(None)

@@ -7,6 +7,8 @@ use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBod
 use cairn_observe::{Plane, log_exchange};
 
 const ERROR_CODE: &str = "NOT_READY";
+/// The store may be too new or too old. `/ready` of the management plane says which.
+const MESSAGE: &str = "the server does not open its store, because this program does not run the format of the store; the operator must upgrade the store or start another version of the program: GET /ready on the management plane says which";
 
 /// Refuses every request and closes its connection, so that the visitor's next request may reach a working server.
 pub(super) struct NoShares(());
@@ -21,9 +23,8 @@ impl NoShares {
 /// Builds the response to any visitor. It says nothing about what is stored.
 fn refusal(request_id: &str) -> Response {
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    let body = format!(
-        r#"{{"error":{{"code":"{ERROR_CODE}","message":"the server does not open its store, which a newer program has made; its operator must start that program","request_id":"{request_id}"}}}}"#
-    );
+    let body =
+        format!(r#"{{"error":{{"code":"{ERROR_CODE}","message":"{MESSAGE}","request_id":"{request_id}"}}}}"#);
     let mut head = ResponseHead::new(status);
     let fields = [
         ("content-type", "application/json"),

@@ -279,41 +279,40 @@ def folder_digests(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-FUTURE_VERSION = 1000
+FUTURE_VERSION, PAST_VERSION = 1000, 2
 
 
-def raise_version(content: dict) -> None:
-    """Sets the format version to a future one."""
-    names = [name for name in content if "version" in name]
-    assert names and content[names[0]] < FUTURE_VERSION, content
-    content[names[0]] = FUTURE_VERSION
-
-
-def test_store_of_a_newer_format_is_not_opened(make_store: MakeStore):
+@pytest.mark.parametrize(("version", "remedy"), [(FUTURE_VERSION, "use a newer program"), (PAST_VERSION, "cairn storage upgrade --data-dir")])
+def test_store_of_another_format_is_not_opened(make_store: MakeStore, version: int, remedy: str):
     """The server is not ready and gives the reason, every request is refused, and the directory is unchanged.
 
-    The process must not exit: a supervisor would restart it in a loop, and no probe could report the reason.
+    The process must not exit: a supervisor would restart it in a loop, and no probe could report the reason. The planes said of a
+    store whose format is too old that a newer program has made it.
     """
     store = make_store().start()
     store.s3.create_bucket("kept")
     store.s3.put("kept", "k", b"x" * 100_000)
     assert store.stop() == 0
-    change_superblock(store, raise_version)
+    change_superblock(store, lambda content: content.update(format_version=version))
     (store.data / "lock").unlink()
     before = folder_digests(store.data)
     store.log.unlink()
     store.spawn()
     store.wait_output("not opened")
     ready = requests.get(f"{store.management}/ready", timeout=END_SECONDS)
-    assert ready.status_code == 503 and f"version {FUTURE_VERSION}," in ready.json()["reason"], ready.text
+    assert ready.status_code == 503 and f"version {version}," in ready.json()["reason"] and remedy in ready.json()["reason"], ready.text
     assert requests.get(f"{store.management}/health", timeout=END_SECONDS).status_code == 200
     for answer in (store.s3.get("kept", "k"), store.s3.request("PUT", "/kept/new", body=b"1"), store.s3.list_page("kept")):
         assert (answer.status, error_code(answer)) == (503, "ServiceUnavailable")
+        assert b"does not run the format of the store" in answer.body and b"newer" not in answer.body
     link = requests.get(f"{store.console}/s/x", timeout=END_SECONDS)
     assert (link.status_code, link.json()["error"]["code"]) == (503, "NOT_READY") and link.json()["error"]["request_id"] == link.headers["x-request-id"]
+    assert "does not run the format of the store" in link.json()["error"]["message"] and "newer" not in link.text
     shown = run("status", "--endpoint", store.management)
-    assert shown.returncode == 1 and f"version {FUTURE_VERSION}," in shown.stdout, shown
+    assert shown.returncode == 1 and f"version {version}," in shown.stdout, shown
     assert store.stop() == 0
+    # That a store is too old is seen under the lock.
+    (store.data / "lock").unlink(missing_ok=True)
     assert folder_digests(store.data) == before
     assert not store.leaked_secrets()
 
