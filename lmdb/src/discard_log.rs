@@ -98,7 +98,7 @@ fn find_damage(folder: &Path, lost: &mut LostChange<'_>) -> Result<Option<Damage
         Err(Error::DamagedLog(what)) => return Ok(Some(nothing_kept(what))),
         checked => checked?,
     }
-    let mut file = LogFile::open(folder).map_err(Error::Io)?;
+    let mut file = LogFile::open_to_read(folder).map_err(Error::Io)?;
     let mut end = checkpoint.next;
     let what = loop {
         match file.find(checkpoint.log, end) {

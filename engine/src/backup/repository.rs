@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -32,8 +33,8 @@ pub struct BackupFolder {
     pub(super) damaged: HashSet<(u32, BlobId)>,
     /// The highest number that a pack has, also one without an index.
     last_pack: u32,
-    /// Locked until this is dropped.
-    _lock: File,
+    /// Locked until this is dropped. `None` on a read-only file system without the lock's file.
+    _lock: Option<File>,
 }
 
 impl BackupFolder {
@@ -44,7 +45,7 @@ impl BackupFolder {
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(REPOSITORY_FILE);
         let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(BackupError(format!("{} is no folder of backups", folder.display())));
             }
             read => read.doing("reading", &path)?,
@@ -315,12 +316,19 @@ fn has_other_files(folder: &Path) -> bool {
     })
 }
 
-fn lock(folder: &Path) -> Result<File, BackupError> {
+fn lock(folder: &Path) -> Result<Option<File>, BackupError> {
     let path = folder.join(LOCK_FILE);
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.doing("opening", &path)?;
+    let opened = match File::options().create(true).truncate(false).write(true).open(&path) {
+        // Nobody writes here, and backups can be listed, verified and restored.
+        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened,
+        },
+        opened => opened,
+    };
+    let file = opened.doing("opening", &path)?;
     match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Some(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             Err(BackupError(format!("another process is using {}", folder.display())))
         }

@@ -34,6 +34,17 @@ pub(crate) fn lock_stopped(data_dir: &Path) -> Result<Option<File>, OpenError> {
     }
 }
 
+/// Does the same as [`lock`] for a command that only examines the store. On a read-only file system, where no server can use
+/// it, the lock file may be missing.
+pub(crate) fn lock_to_examine(data_dir: &Path) -> Result<Option<File>, OpenError> {
+    match lock(data_dir) {
+        Err(OpenError::Io { error, .. }) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
+            lock_stopped(data_dir)
+        }
+        locked => locked.map(Some),
+    }
+}
+
 /// Refuses network file systems: LMDB's locks and maps, and direct I/O, are not reliable there.
 pub(crate) fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
     /// `f_type` of NFS, SMB, CIFS and SMB2 (linux/magic.h and the file systems' sources).

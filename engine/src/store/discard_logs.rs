@@ -51,7 +51,10 @@ pub struct DamagedSlice {
 /// # Errors
 /// [`OpenError`].
 pub fn discard_damaged_logs(data_dir: &Path, mode: DiscardMode) -> Result<Vec<DamagedSlice>, OpenError> {
-    let store = StoppedStore::lock(data_dir)?;
+    let store = match mode {
+        DiscardMode::Examine => StoppedStore::lock_to_examine(data_dir)?,
+        DiscardMode::Discard => StoppedStore::lock(data_dir)?,
+    };
     let mut damaged = Vec::new();
     for folder in store.slice_environments() {
         let mut changed = BTreeSet::new();

@@ -11,19 +11,34 @@ use std::path::{Path, PathBuf};
 pub(crate) struct StoppedStore {
     data_dir: PathBuf,
     superblock: Superblock,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl StoppedStore {
-    /// Locks the store in `data_dir`.
+    /// Locks the store in `data_dir`, to change it.
     ///
     /// # Errors
     /// [`OpenError::NoStore`], [`OpenError::Locked`], and those of a superblock that cannot be read.
     pub(crate) fn lock(data_dir: &Path) -> Result<Self, OpenError> {
+        Self::lock_with(data_dir, |data_dir| data_folder::lock(data_dir).map(Some))
+    }
+
+    /// Locks the store in `data_dir`, which may be on a read-only file system, to examine it.
+    ///
+    /// # Errors
+    /// As [`Self::lock`].
+    pub(crate) fn lock_to_examine(data_dir: &Path) -> Result<Self, OpenError> {
+        Self::lock_with(data_dir, data_folder::lock_to_examine)
+    }
+
+    fn lock_with(
+        data_dir: &Path,
+        lock: fn(&Path) -> Result<Option<File>, OpenError>,
+    ) -> Result<Self, OpenError> {
         let none = || OpenError::NoStore(data_dir.to_owned());
         // The lock creates a file, so a folder without a store must be refused before.
         superblock::identify(data_dir)?.ok_or_else(none)?;
-        let lock = data_folder::lock(data_dir)?;
+        let lock = lock(data_dir)?;
         let superblock = superblock::identify(data_dir)?.ok_or_else(none)?;
         Ok(Self { data_dir: data_dir.to_owned(), superblock, _lock: lock })
     }

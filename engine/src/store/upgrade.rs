@@ -56,7 +56,7 @@ impl Store {
 /// # Errors
 /// [`OpenError`]. The store is as it was.
 pub fn upgrade_stopped_store(data_dir: &Path, apply: bool) -> Result<u32, OpenError> {
-    let store = StoppedStore::lock(data_dir)?;
+    let store = if apply { StoppedStore::lock(data_dir) } else { StoppedStore::lock_to_examine(data_dir) }?;
     let none = || OpenError::NoStore(data_dir.to_owned());
     let facts = superblock::facts(data_dir)?.ok_or_else(none)?;
     Slice::refuse_uncounted(data_dir, facts.slices)?;

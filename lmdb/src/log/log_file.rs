@@ -59,28 +59,29 @@ impl LogFile {
     /// # Errors
     /// Those of the file system, also when the file is missing.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        Self::open_with(folder, false)
+        Self::open_with(folder, OpenOptions::new().read(true).write(true))
+    }
+
+    /// Opens the file of a folder, which may be on a read-only file system, for reading alone.
+    ///
+    /// # Errors
+    /// As [`LogFile::open`].
+    pub(crate) fn open_to_read(folder: &Path) -> io::Result<Self> {
+        Self::open_with(folder, OpenOptions::new().read(true))
     }
 
     /// Creates the file, or opens the one that is left of an earlier log, and makes it `bytes` bytes long.
     pub(crate) fn create(folder: &Path, bytes: u64) -> io::Result<Self> {
-        let mut created = Self::open_with(folder, true)?;
+        let mut created =
+            Self::open_with(folder, OpenOptions::new().read(true).write(true).create(true).mode(0o600))?;
         created.extend(bytes)?;
         flush_folder(folder)?;
         Ok(created)
     }
 
-    fn open_with(folder: &Path, create: bool) -> io::Result<Self> {
+    fn open_with(folder: &Path, options: &mut OpenOptions) -> io::Result<Self> {
         let path = folder.join(LOG_FILE);
-        let open = |flags| {
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(create)
-                .mode(0o600)
-                .custom_flags(flags)
-                .open(&path)
-        };
+        let mut open = |flags| options.custom_flags(flags).open(&path);
         let file = match open(libc::O_DIRECT | libc::O_DSYNC) {
             // A file system without direct I/O.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => open(libc::O_DSYNC)?,
@@ -239,7 +240,7 @@ pub(crate) fn holds_records_of(folder: &Path, log: LogId) -> io::Result<bool> {
 
 /// Returns whether the file has a block that is wanted.
 fn has_block(folder: &Path, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-    match LogFile::open(folder) {
+    match LogFile::open_to_read(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         opened => opened?.any_block(|block, _| is_wanted(block)),
     }

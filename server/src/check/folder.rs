@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cairn_engine::{OpenError, StorePart};
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use super::Finding;
 use crate::config::{Settings, bytes_text};
@@ -120,11 +121,20 @@ fn creatable(data_dir: &Path, nearest: &Path) -> Finding {
     let (shown, above) = (data_dir.display(), nearest.display());
     match access(nearest, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Finding::ok(format!("{shown} does not exist yet and will be created")),
-        Err(error) => Finding::failed(
-            format!("{shown} does not exist and cannot be created in {above}: {error}"),
-            format!("create it for the user of the service: install -d -m 700 -o <user> {shown}"),
-        ),
+        Err(error) => {
+            let create =
+                format!("create it for the user of the service: install -d -m 700 -o <user> {shown}");
+            Finding::failed(
+                format!("{shown} does not exist and cannot be created in {above}: {error}"),
+                unless_read_only(error, create),
+            )
+        }
     }
+}
+
+/// Returns the remedy `fix`, which makes a user the owner. On a read-only file system that does not help.
+fn unless_read_only(error: Errno, fix: String) -> String {
+    if error == Errno::ROFS { write_hint(&error.into()).trim_start_matches("; ").to_owned() } else { fix }
 }
 
 /// Returns what prevents this process from using a part of the store.
@@ -147,7 +157,7 @@ fn fault_of(part: &StorePart, data_dir: &Path) -> Option<Finding> {
         };
     let fix =
         format!("run this as the user of the service, or make that user the owner: chown -R <user> {folder}");
-    Some(Finding::failed(format!("{shown}: {error}"), fix))
+    Some(Finding::failed(format!("{shown}: {error}"), unless_read_only(error, fix)))
 }
 
 /// Warnings for a check that runs as root: root can access everything, the user of the service may not.
@@ -224,7 +234,10 @@ fn judge_space(available: u64, all: u64, reserve: u64) -> Finding {
     if available <= reserve {
         let fix = "free space, enlarge the file system, or lower storage.reserve_bytes";
         let effect = "so no file grows: writes are refused when the volumes are full";
-        return Finding::failed(format!("{message}: not more than the reserve of {}, {effect}", rounded(reserve)), fix);
+        return Finding::failed(
+            format!("{message}: not more than the reserve of {}, {effect}", rounded(reserve)),
+            fix,
+        );
     }
     if available < all / FREE_PART_GUIDANCE {
         let wanted = 100 / FREE_PART_GUIDANCE;
@@ -260,6 +273,14 @@ mod tests {
         // It said that writes are refused, although they use the room in the volumes first.
         let said = judge_space(GIB, 100 * GIB, GIB).message;
         assert!(said.ends_with("no file grows: writes are refused when the volumes are full"), "{said}");
+    }
+
+    /// The owner was to be changed.
+    #[test]
+    fn a_read_only_file_system_is_to_be_mounted_writable() {
+        let fix = |error| unless_read_only(error, "chown".to_owned());
+        assert!(fix(Errno::ROFS).starts_with("mount the file system writable"));
+        assert_eq!(fix(Errno::ACCESS), "chown");
     }
 
     #[test]

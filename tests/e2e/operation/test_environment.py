@@ -1,5 +1,6 @@
 """Hosts unlike the usual one: the server works there, or the start ends with an error that says what to do."""
 
+import json
 import os
 import platform
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import Cli
 from harness.disks import SmallDisk, Unavailable, command
 from harness.server import BINARY, WITHOUT_IO_URING, Cairn, outside_the_checkout
 
@@ -165,7 +167,7 @@ def test_a_missing_part_of_the_store_is_named(make_store: MakeStore):
 
 
 def test_a_read_only_disk_is_named(make_store: MakeStore, tmp_path: Path):
-    """At the start, and by `cairn check`, which named direct I/O."""
+    """At the start, and by `cairn check`, which named direct I/O and the owner. What only reads works: it opened locks and logs to write."""
     try:
         disk = SmallDisk(tmp_path / "disk", DISK_BYTES)
     except Unavailable as missing:
@@ -174,12 +176,27 @@ def test_a_read_only_disk_is_named(make_store: MakeStore, tmp_path: Path):
     store.data = disk.folder / "data"
     try:
         store.start()
-        assert store.stop() == 0
+        backups = str(disk.folder / "backups")
+        Cli(store.management, store.secrets.system_token).text("backup", "to", backups)
+        # A commit log with records: a store that was stopped has none to look at.
+        store.s3.create_bucket("kept")
+        store.s3.put("kept", "k", b"x" * 100)
+        store.kill()
         command("mount", "-o", "remount,ro", disk.folder)
         assert "mount the file system writable" in refused(store)
-        checked = subprocess.run([BINARY, "check"], env=store.environment(), capture_output=True, text=True, timeout=END_SECONDS)
-        assert checked.returncode == 1 and "mount the file system writable" in checked.stdout
-        assert "supports direct I/O" not in checked.stdout, checked.stdout
+        run = lambda *words: subprocess.run([BINARY, *words], env=store.environment(), capture_output=True, text=True, timeout=END_SECONDS)
+        checked = run("check", "--json")
+        findings = {found["name"]: found for found in json.loads(checked.stdout)["checks"]}
+        failed = {name: found["mend"] for name, found in findings.items() if found["verdict"] == "failed"}
+        assert checked.returncode == 1 and failed.keys() == {"data folder", "direct I/O"}, checked.stdout
+        assert all("mount the file system writable" in fix and "chown" not in fix for fix in failed.values()), failed
+        examined = (
+            ("storage", "discard-log", "--data-dir", str(store.data)), ("storage", "upgrade", "--dry-run", "--data-dir", str(store.data)),
+            ("backup", "list", backups), ("backup", "verify", backups),
+        )
+        for words in examined:
+            done = run(*words)
+            assert done.returncode == 0, (words, done.stderr)
     finally:
         store.kill()
         disk.close()
