@@ -11,6 +11,7 @@ mod target;
 
 use crate::error::{OpenContext as _, OpenError};
 use crate::format::seal::WrappingKey;
+use crate::format::superblock::refuse_later_format;
 use crate::store::data_folder::lock_stopped;
 use std::fs::File;
 use std::io;
@@ -31,12 +32,14 @@ impl DamagedStore {
     /// Opens the store in a data folder. Nothing is written. Blocks.
     ///
     /// # Errors
-    /// [`OpenError::NoStore`], [`OpenError::Locked`].
+    /// [`OpenError::NoStore`], [`OpenError::Locked`], and [`OpenError::FormatTooNew`]: what a later program has written could be
+    /// misread.
     pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
         let slices = store_facts::slices(data_dir);
         if slices.is_empty() && !data_dir.join("control").is_dir() {
             return Err(OpenError::NoStore(data_dir.to_owned()));
         }
+        refuse_later_format(data_dir)?;
         let lock = lock_stopped(data_dir)?;
         let (facts, losses) = StoreFacts::read(data_dir, &slices);
         Ok(Self { data_dir: data_dir.to_owned(), slices, facts, losses, _lock: lock })
@@ -72,5 +75,20 @@ impl DamagedStore {
         };
         let done: io::Result<()> = write();
         done.doing("salvaging", &data_dir)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DamagedStore, OpenError};
+
+    /// The superblock was called damaged, and everything was read as if this program had written it.
+    #[test]
+    fn a_store_of_a_later_format_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("slices/00")).expect("a folder");
+        std::fs::write(folder.path().join("superblock.json"), r#"{"format_version": 1000}"#).expect("writes");
+        let refused = DamagedStore::open(folder.path()).map(drop);
+        assert!(matches!(refused, Err(OpenError::FormatTooNew { found: 1000, .. })), "{refused:?}");
     }
 }

@@ -74,6 +74,14 @@ def test_only_one_bucket_and_what_is_refused(filled: Cairn, tmp_path: Path):
     assert "not empty" in salvage(filled, out).stderr
     unknown = salvage(filled, tmp_path / "unknown", "--bucket", "no-such-bucket")
     assert unknown.returncode == 1 and "has no bucket no-such-bucket" in unknown.stderr and not (tmp_path / "unknown").exists()
+    # It was read as if this program had written it.
+    superblock = filled.data / "superblock.json"
+    text = superblock.read_text()
+    superblock.write_text(json.dumps(json.loads(text) | {"format_version": 1000}))
+    later = salvage(filled, tmp_path / "later")
+    assert later.returncode == 1 and "use a newer program" in later.stderr and "move superblock.json away" in later.stderr
+    assert not (tmp_path / "later").exists()
+    superblock.write_text(text)
     before = digests(filled.data)
     inside = salvage(filled, filled.data / "slices" / "out")
     assert inside.returncode == 1 and "data folder" in inside.stderr and digests(filled.data) == before

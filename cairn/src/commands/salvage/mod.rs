@@ -6,7 +6,7 @@ mod lines;
 
 use std::path::Path;
 
-use cairn_engine::DamagedStore;
+use cairn_engine::{DamagedStore, OpenError};
 use serde_json::json;
 
 use crate::commands::data_folder::refuse_within;
@@ -42,7 +42,7 @@ impl Salvage {
         let (data_dir, to) = (Path::new(&self.data_dir), Path::new(&self.to));
         let key = master_key()?;
         refuse_within(to, data_dir)?;
-        let store = DamagedStore::open(data_dir).map_err(|error| error.to_string())?;
+        let store = DamagedStore::open(data_dir).map_err(|error| refusal(&error))?;
         if let Some(bucket) = self.bucket.as_deref().filter(|bucket| !store.may_have_bucket(bucket)) {
             return Err(format!("the store has no bucket {}", terminal::plain(bucket)).into());
         }
@@ -63,6 +63,16 @@ impl Salvage {
             .into()),
         }
     }
+}
+
+fn refusal(error: &OpenError) -> String {
+    let hint = match error {
+        OpenError::FormatTooNew { .. } => {
+            "\n  if no newer program has used it, its superblock is damaged: move superblock.json away, and salvage does without it"
+        }
+        _ => "",
+    };
+    format!("{error}{hint}")
 }
 
 /// Reads the master key, if there is one.
