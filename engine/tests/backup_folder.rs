@@ -75,8 +75,9 @@ fn what_is_damaged_is_written_again_by_the_next_backup() {
         }
     });
     assert!(made[2].new_bytes > 17_000_000, "the large object is copied again");
-    // The second one finds the copy.
-    assert_eq!(whole(&verify(&place)), [true, true, true]);
+    // The second one finds the copy. The damaged bytes beside it were counted for ever.
+    let verified = verify(&place);
+    assert_eq!((whole(&verified), verified.damaged), (vec![true, true, true], 0));
     let opened = BackupFolder::open(&place).expect("opens");
     let second = opened.backup(Some(&made[1].name)).expect("it is there");
     let data_dir = new.path().join("data");

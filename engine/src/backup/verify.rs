@@ -16,7 +16,8 @@ pub struct Verified {
     pub blobs: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// Blobs that are damaged.
+    /// Damaged blobs that a backup lacks. Those that were written again, or that no backup needs, do not count. If a backup
+    /// cannot be read, all that have no whole copy do: nobody knows what it needs.
     pub damaged: u64,
     /// Whether the next backup knows which blobs are damaged, and writes them again.
     pub is_noted: bool,
@@ -33,19 +34,29 @@ pub fn verify_backups(
 ) -> Result<Verified, BackupError> {
     let mut verified = Verified::default();
     let damaged = read_packs(backups, progress, &mut verified)?;
+    let damaged_ids: HashSet<BlobId> = damaged.iter().map(|(_, id)| *id).collect();
     verified.is_noted = backups.note_damage(damaged).is_ok();
+    let mut needed = HashSet::new();
     for backup in backups.backups()? {
-        let wrong = backups.contents(&backup).and_then(|contents| {
+        let lacking = backups.contents(&backup).and_then(|contents| {
             let places = places_of(backups, &contents.header)?;
-            match contents.blobs().filter(|id| !places.contains_key(id)).count() {
-                0 => Ok(()),
-                count => {
-                    Err(BackupError(format!("{count} of its pages and payloads are missing or damaged")))
-                }
-            }
+            Ok(contents.blobs().filter(|id| !places.contains_key(id)).collect::<Vec<_>>())
         });
-        verified.backups.push((backup.name, wrong.err().map(|error| error.to_string())));
+        let wrong = match lacking {
+            Ok(lacking) if lacking.is_empty() => None,
+            Ok(lacking) => {
+                let wrong = format!("{} of its pages and payloads are missing or damaged", lacking.len());
+                needed.extend(lacking);
+                Some(wrong)
+            }
+            Err(error) => {
+                needed.extend(damaged_ids.iter().filter(|id| !backups.blobs.contains_key(*id)));
+                Some(error.to_string())
+            }
+        };
+        verified.backups.push((backup.name, wrong));
     }
+    verified.damaged = damaged_ids.intersection(&needed).count() as u64;
     Ok(verified)
 }
 
@@ -67,7 +78,6 @@ fn read_packs(
         for blob in read_index(&folder, *number)?.0 {
             if !pack.as_ref().map_or(Ok(false), |pack| blob.read(pack, &mut |_| Ok(())))? {
                 damaged.insert((*number, blob.id));
-                verified.damaged += 1;
             }
             verified.blobs += 1;
             verified.bytes += blob.length;
