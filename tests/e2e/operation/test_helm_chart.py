@@ -100,6 +100,43 @@ def test_broken_chart_is_found(tmp_path: Path):
     assert done.returncode != 0 and "persistance" in done.stderr
 
 
+def test_whole_numbers_of_a_values_file_stay_whole(tmp_path: Path):
+    """Helm reads them as floating point: from a million on, the server got 1e+06 and refused it."""
+    values = tmp_path / "values.yaml"
+    numbers = {"SERVICE_SERVER_CONNECTIONS_MAX": 1_000_000, "SERVICE_STORAGE_RESERVE_BYTES": 12_345_678_901_234, "SERVICE_STORAGE_LOW_SPACE_PERCENT": 7}
+    others = {"SERVICE_S3_COMPATIBILITY": "extended", "SERVICE_EVENTS_ENABLED": True}
+    values.write_text(yaml.safe_dump({"settings": numbers | others, "terminationGracePeriodSeconds": 2_000_000}))
+    done = helm("template", "shop", CHART, "--kube-version", VERSIONS[-1], "--values", values)
+    pod, container = pod_of([document for document in yaml.safe_load_all(done.stdout) if document])
+    variables = {variable["name"]: variable["value"] for variable in container["env"]}
+    expected = {name: str(number) for name, number in numbers.items()} | {"SERVICE_S3_COMPATIBILITY": "extended", "SERVICE_EVENTS_ENABLED": "true"}
+    assert {name: variables[name] for name in expected} == expected
+    assert pod["terminationGracePeriodSeconds"] == 2_000_000
+
+
+def test_settings_do_not_repeat_what_the_chart_sets():
+    """A second variable of the same name won, or both were there, and Kubernetes took the last one without a word."""
+    own = {variable["name"] for values in (EVERYTHING, NOTHING) for variable in pod_of(rendered(CHART, *values))[1]["env"]}
+    own.remove("SERVICE_S3_COMPATIBILITY")
+    assert len(own) == 15
+    for name in (*own, "SERVICE_SERVER_DATA_DIR", "SERVICE_AUTH_ROOT_ACCESS_KEY", "SERVICE_SERVER_TLS_KEY", "SERVICE_CREDENTIAL_MASTER_KEY"):
+        done = helm("template", "shop", CHART, "--kube-version", VERSIONS[-1], "--set", f"settings.{name}=x")
+        assert done.returncode != 0, name
+        value = re.search(rf"settings\.{name}: the chart sets this variable itself\. Remove it from settings, and use the value (\S+)", done.stderr)[1]
+        found = yaml.safe_load((CHART / "values.yaml").read_text())
+        for part in value.split("."):
+            found = found[part]
+
+
+def test_documented_rendering_needs_no_cluster():
+    """The line of docs/installing.md, as it stands. Without a version, Helm took the one that it was built with."""
+    text = (REPOSITORY / "docs/installing.md").read_text()
+    line = text.split("<!-- The tests run this line as it stands. -->\n```sh\n", 1)[1].split("```", 1)[0]
+    done = subprocess.run(["sh", "-euc", f'helm() {{ "$HELM" "$@"; }}\n{line}'], env={"HELM": str(HELM)}, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert of_kind(list(yaml.safe_load_all(done.stdout)), "StatefulSet")["metadata"]["name"] == "cairn"
+
+
 def test_pod_has_no_rights_and_the_profile_with_io_uring():
     """One replica on one volume, which stays when the release is uninstalled."""
     documents = rendered(CHART)

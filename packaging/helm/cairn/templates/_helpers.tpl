@@ -37,3 +37,33 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- join "," $hosts -}}
 {{- end -}}
+
+{{/* The text of a setting, from its name and its value. A variable that the chart sets is refused, in both of its spellings. */}}
+{{- define "cairn.setting" -}}
+{{- $name := index . 0 -}}
+{{- $secret := "secrets.existingSecret" -}}
+{{- $own := dict
+  "DATA_DIR" "persistence"
+  "API_BIND" "service.management.port"
+  "CONSOLE_BIND" "service.management.consolePort"
+  "CONSOLE_ENABLED" "console.enabled"
+  "CONSOLE_HOSTS" "console.hosts"
+  "MEMORY_LIMIT" "memoryLimit"
+  "EXECUTORS" "executors"
+  "TLS_CERTIFICATE" "tls.existingSecret"
+  "TLS_KEY" "tls.existingSecret"
+  "TLS_API_ENABLED" "tls.existingSecret"
+  "CREDENTIAL_MASTER_KEY" $secret
+  "ROOT_ACCESS_KEY" $secret
+  "ROOT_SECRET_KEY" $secret
+  "MANAGEMENT_SYSTEM_TOKEN" $secret
+  "METRICS_SCRAPE_TOKEN" $secret
+-}}
+{{- $key := regexReplaceAll "^SERVICE_((SERVER|AUTH|OBSERVABILITY)_)?" $name "" | trimSuffix "_FILE" -}}
+{{- with get $own $key -}}
+{{- fail (printf "settings.%s: the chart sets this variable itself. Remove it from settings, and use the value %s" $name .) -}}
+{{- end -}}
+{{- $value := index . 1 -}}
+{{- /* Helm reads the whole numbers of a file as 1e+06 from a million on. */ -}}
+{{- ternary (toJson $value) $value (kindIs "float64" $value) | quote -}}
+{{- end -}}
