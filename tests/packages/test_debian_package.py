@@ -26,10 +26,10 @@ SLOW_UPLOAD = "0123456789" * 40_000
 SUDO = 'sudo() { "$@"; }\n'
 
 
-def documented_lines(after: str) -> str:
-    """The shell's lines of docs/installing.md that come next after a text."""
+def documented_lines(after: str, language: str = "sh") -> str:
+    """The lines of docs/installing.md, for the shell or another reader, that come next after a text."""
     text = (REPOSITORY / "docs" / "installing.md").read_text()
-    return text.split(after, 1)[1].split("```sh\n", 1)[1].split("```", 1)[0]
+    return text.split(after, 1)[1].split(f"```{language}\n", 1)[1].split("```", 1)[0]
 
 
 CLIENT = "".join(line + "\n" for line in documented_lines(MARK).splitlines() if re.match(r"(user|s3)\(\)", line))
@@ -196,8 +196,10 @@ def test_reload_loads_a_new_certificate_without_restart(installed: Installed):
     """`systemctl reload` sends SIGHUP; systemd sees the service busy and ready again, and no connection is dropped for it."""
     machine = installed.machine
     certificate(machine, 17)
-    variables = ["SERVICE_TLS_CERTIFICATE=/etc/cairn/tls/certificate.pem", "SERVICE_TLS_KEY=/etc/cairn/tls/key.pem"]
-    machine.path("/etc/cairn/cairn.env").write_text("\n".join([*variables, "SERVICE_TLS_API_ENABLED=false\n"]))
+    configuration = machine.path("/etc/cairn/cairn.toml")
+    packaged = configuration.read_text()
+    # At the end, as the documentation says: the section must not be there already.
+    configuration.write_text(packaged + documented_lines("### TLS", "toml"))
     machine.run("systemctl", "restart", "cairn")
     assert served_serial(machine) == "serial=11"
     process = machine.property("MainPID")
@@ -206,7 +208,7 @@ def test_reload_loads_a_new_certificate_without_restart(installed: Installed):
     until(lambda: served_serial(machine) == "serial=12", machine.journal)
     assert machine.property("MainPID") == process and machine.property("ActiveState") == "active"
     assert machine.property("StatusText").startswith("Ready: S3 on")
-    machine.run("rm", "/etc/cairn/cairn.env")
+    configuration.write_text(packaged)
     machine.run("systemctl", "restart", "cairn")
 
 

@@ -4,8 +4,10 @@ import configparser
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 from harness.server import REPOSITORY
@@ -101,7 +103,7 @@ def test_configuration_example_matches_the_documentation():
     """Each line with its mark of a comment taken away, against the table of docs/configuration.md."""
     text = (PACKAGING / "debian/cairn.toml").read_text()
     example = configparser.ConfigParser()
-    example.read_string(re.sub(r"(?m)^#(?=[a-z_]+ = )", "", text))
+    example.read_string(re.sub(r"(?m)^#(?=[a-z_]+ = |\[)", "", text))
     documented = (REPOSITORY / "docs/configuration.md").read_text()
     for section in example.sections():
         table = documented.split(f"## `[{section}]`")[1].split("\n## ")[0]
@@ -109,6 +111,15 @@ def test_configuration_example_matches_the_documentation():
             row = next(line for line in table.splitlines() if line.startswith(f"| `{key}` |"))
             default = row.split(" | ")[3].strip("`")
             assert default in (value.strip('"'), "not set"), row
+
+
+@pytest.mark.parametrize("page", ["installing", "tls"])
+def test_tls_of_the_manual_can_be_appended_to_the_packaged_configuration(page: str):
+    """The section was there already, so the start ended with "not valid TOML"."""
+    packaged = (PACKAGING / "debian/cairn.toml").read_text()
+    snippet = (REPOSITORY / f"docs/{page}.md").read_text().split("```toml\n", 1)[1].split("```", 1)[0]
+    assert tomllib.loads(packaged) == {}
+    assert tomllib.loads(packaged + snippet)["server"]["tls"] == tomllib.loads(snippet)["server"]["tls"] != {}
 
 
 def test_quadlet_and_compose_file_have_the_same_options():
