@@ -161,9 +161,12 @@ def test_check_command_sees_the_unit_environment(installed: Installed):
     assert (running["failed"], stopped["failed"]) == (0, 0)
     assert "limit 2000, enough" in machine.run(check).stdout
     machine.run("mv", f"{CREDENTIALS}/root-secret-key", "/root/")
-    assert machine.run(check, check=False).returncode != 0
+    # It ended without a word.
+    lacking = machine.run(check, check=False)
     machine.run("mv", "/root/root-secret-key", CREDENTIALS)
     machine.shell("rm /run/systemd/system/cairn.service.d/files.conf\nsystemctl daemon-reload\nsystemctl start cairn")
+    assert lacking.returncode == 243 and f"credential root-secret-key: {CREDENTIALS}/root-secret-key is missing" in lacking.stderr
+    assert "exit code 243, CREDENTIALS: " in lacking.stderr and "Failed at step CREDENTIALS" in lacking.stderr
 
 
 def test_manual_page_and_completions_are_installed(installed: Installed):

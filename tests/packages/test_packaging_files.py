@@ -68,6 +68,38 @@ def test_installation_creates_every_secret_of_the_unit():
     assert {value.split("=%d/")[1] for value in variables} == made
 
 
+CHECKED_UNIT = """[Service]
+ExecStart=/usr/bin/cairn serve --config /etc/cairn/cairn.toml
+EnvironmentFile=-{folder}/none.env
+LoadCredential=master-key:{folder}/master-key
+LoadCredential=root-secret-key:{folder}/root-secret-key
+ReadWritePaths=/none
+ReadWritePaths=
+ReadWritePaths={folder} {folder}/data -{folder}/other
+Environment=SERVICE_ROOT_SECRET_KEY_FILE=%d/root-secret-key
+"""
+
+
+@pytest.mark.parametrize(("code", "said"), [(243, "CREDENTIALS: "), (226, "NAMESPACE: "), (238, "STATE_DIRECTORY: "), (200, "CHDIR: "), (209, "systemd.exec(5)")])
+def test_check_says_why_systemd_does_not_run_it(tmp_path: Path, code: int, said: str):
+    """It ended with the code of systemd, and without a word."""
+    (tmp_path / "master-key").touch()
+    (tmp_path / "unit").write_text(CHECKED_UNIT.format(folder=tmp_path))
+    fakes = {"systemctl": f"cat {tmp_path}/unit", "systemd-run": f'printf "%s\\n" "$@"\nexit {code}', "journalctl": 'echo "reason of ${!#}"'}
+    for name, lines in fakes.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run([PACKAGING / "systemd/check", "--json"], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert done.returncode == code
+    words = done.stdout.splitlines()
+    assert words[-5:] == ["/usr/bin/cairn", "check", "--config", "/etc/cairn/cairn.toml", "--json"]
+    assert f"--property=LoadCredential=master-key:{tmp_path}/master-key" in words
+    missing = sorted(line for line in done.stderr.splitlines() if "is missing: " in line)
+    remedy = "is missing: restore it, or mount its disk"
+    assert missing == [f"ReadWritePaths=: {tmp_path}/data {remedy}", f"credential root-secret-key: {tmp_path}/root-secret-key {remedy}"]
+    assert f"exit code {code}, {said}" in done.stderr and "reason of --unit=cairn-check-" in done.stderr
+
+
 def make_credentials(*arguments: object) -> subprocess.CompletedProcess:
     """Runs the script that makes the secrets."""
     return subprocess.run([PACKAGING / "make-credentials", *arguments], capture_output=True, text=True)
