@@ -98,10 +98,13 @@ fn unknown_names_are_all_refused_together() {
     );
     assert!(refusal.contains("SERVICE_TLS_ELSE") && !refusal.contains("SERVICEX"), "{refusal}");
 
-    let file = "top = 1\n[servre]\nx = 1\n[server]\nexecutor = 1\n[server.nested]\nx = 1\n";
+    let file =
+        "top = 1\ncertificate = \"a.pem\"\n[servre]\nx = 1\n[server]\nexecutor = 1\n[server.nested]\nx = 1\n";
     let refusal = load_file(file, &production(&[])).unwrap_err();
     for name in [
         "top",
+        // The line of its section was missing.
+        "certificate is not a configuration key; did you mean server.tls.certificate?",
         "servre",
         "server.executor is not a configuration key; did you mean server.executors?",
         "server.nested",
@@ -205,8 +208,23 @@ fn no_refusal_repeats_a_value() {
 fn a_syntax_error_is_reported_by_line_and_not_quoted() {
     let file = "[auth]\ncredential_master_key = \"HUNTER2\n";
     let refusal = load_file(file, &production(&[])).unwrap_err();
-    assert!(refusal.contains("line 2") && refusal.contains("cairn.toml"), "{refusal}");
+    // Neither the key nor the reason was named.
+    assert!(
+        refusal
+            .contains("cairn.toml is not valid TOML at line 2, credential_master_key: invalid basic string"),
+        "{refusal}"
+    );
     assert!(!refusal.contains("HUNTER2"), "{refusal}");
+    for (file, said) in [
+        ("[auth]\ncredential_master_key = HUNTER2\n", "line 2, credential_master_key: "),
+        ("[auth]\ncredential_master_key = \"\"\"a\nHUNTER2 = HUNTER2\n", ": "),
+        ("[auth]\nHUNTER2\n", "line 2: "),
+        ("[server.tls]\n[server.tls]\n", "line 2, server.tls: it is there twice"),
+        ("[server]\nexecutors = 2\nexecutors = 3\n", "line 3, executors: it is there twice"),
+    ] {
+        let refusal = load_file(file, &production(&[])).unwrap_err();
+        assert!(refusal.contains(said) && !refusal.contains("HUNTER2"), "{file}: {refusal}");
+    }
     let refusal =
         load_file("[auth]\ncredential_master_key = 123456789012345678\n", &production(&[])).unwrap_err();
     assert!(refusal.contains("auth.credential_master_key") && !refusal.contains("1234"), "{refusal}");

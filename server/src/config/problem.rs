@@ -26,6 +26,10 @@ pub enum Problem {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
+        /// The section or key of the line, if it is a known one.
+        name: Option<String>,
+        /// The reason; repeats nothing of the file.
+        reason: String,
     },
     /// An unknown name in the file or in the environment.
     Unknown {
@@ -83,8 +87,11 @@ impl fmt::Display for Problem {
             Self::Unreadable { path, error } => {
                 write!(out, "the configuration file {} cannot be read: {error}", path.display())
             }
-            Self::NotToml { path, line } => {
-                write!(out, "the configuration file {} is not valid TOML at line {line}", path.display())
+            Self::NotToml { path, line, name, reason } => {
+                let path = path.display();
+                write!(out, "the configuration file {path} is not valid TOML at line {line}")?;
+                name.iter().try_for_each(|name| write!(out, ", {name}"))?;
+                write!(out, ": {reason}")
             }
             Self::Unknown { name, meant: Some(meant) } => {
                 write!(out, "{name} is not a configuration key; did you mean {meant}?")

@@ -232,7 +232,15 @@ impl Layers {
     fn table(&mut self, table: toml::Table) {
         for (section, content) in table {
             let toml::Value::Table(content) = content else {
-                self.unknown(section);
+                // Its section may be missing, or still be a comment.
+                let mut named = ALL_KEYS.iter().filter(|key| name_alone(key) == section);
+                match (named.next(), named.next()) {
+                    (Some(key), None) => {
+                        self.problems
+                            .push(Problem::Unknown { name: section, meant: Some(key.name.to_owned()) });
+                    }
+                    _ => self.unknown(section),
+                }
                 continue;
             };
             self.section(section, content);
@@ -371,10 +379,35 @@ fn holds_secrets(table: &toml::Table) -> bool {
 
 fn parse_file(path: &Path, text: &str) -> Result<toml::Table, Problem> {
     text.parse().map_err(|error: toml::de::Error| {
-        // The error's own text would quote the line.
+        // The error's own text would quote the line. Its message has nothing of the file.
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        Problem::NotToml { path: PathBuf::from(path), line: before.matches('\n').count() + 1 }
+        let index = before.matches('\n').count();
+        let reason = match error.message() {
+            "duplicate key" => "it is there twice: a section and a key may be there once",
+            other => other,
+        };
+        Problem::NotToml {
+            path: PathBuf::from(path),
+            line: index + 1,
+            name: text.split('\n').nth(index).and_then(known_name),
+            reason: reason.to_owned(),
+        }
     })
+}
+
+/// Returns the section or key with which a line begins, if it is a known one. Anything else may be a part of a secret.
+fn known_name(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    let name =
+        line.strip_prefix('[').map_or_else(|| line.split('=').next(), |rest| rest.split(']').next())?;
+    let (name, section) = (name.trim(), format!("{}.", name.trim()));
+    let is_known = |key: &&Key| key.name.starts_with(&section) || name_alone(key) == name;
+    ALL_KEYS.iter().any(is_known).then(|| name.to_owned())
+}
+
+/// Returns the name of a key without its section.
+fn name_alone(key: &Key) -> &'static str {
+    key.name.rsplit_once('.').map_or(key.name, |(_, name)| name)
 }
 
 /// Like [`EDITS_MAX`], for variables that are probably not meant for this program: `SERVICE_PORT` is three edits from

@@ -60,7 +60,7 @@ WRONG = {
     "missing variable": (f'{ACCOUNT}credential = {{access_key = "abc", secret_key_env = "NOT_SET"}}\n', "line 3: secret_key: the environment variable NOT_SET is not set"),
     "missing file": (f'{ACCOUNT}credential = {{access_key = "abc", secret_key_file = "none.key"}}\n', "line 3: the secret_key could not be read from"),
     "secret in the file": (f'{ACCOUNT}credential = {{access_key = "abc", secret_key = "{SECRET}"}}\n', "line 3: `secret_key` is refused: a secret must not be in the file"),
-    "secret as a credential": (f'{ACCOUNT}credential = "{SECRET}"\n', "line 3: a text is not possible here"),
+    "secret as a credential": (f'{ACCOUNT}credential = "{SECRET}"\n', "line 3: credential: a text is not possible here"),
     "secret of a webhook": (f'{HOOK}signing_secret = "{SECRET}"\n', "line 4: the server makes the signing secret"),
     "secret of an account": (f'{ACCOUNT}secret_key = "{SECRET}"\n', "line 3: `secret_key` is refused"),
     "control characters": (f'{BUCKET}"\\u001b[2J" = 1\n', "line 3: unknown field `[2J`"),

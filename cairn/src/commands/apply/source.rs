@@ -140,7 +140,7 @@ fn array<'i, T: Deserialize<'i>>(
 /// Members that people try for a secret in the file itself.
 const SECRETS: [&str; 5] = ["secret_key", "secret", "secret_access_key", "signing_secret", "password"];
 
-/// Words an error. Texts are not repeated where another type was expected: they may be secrets.
+/// Words an error. No value is repeated: it may be a secret. The key is named instead.
 fn explained(error: &Error) -> String {
     let message = error.message();
     for name in SECRETS {
@@ -157,8 +157,24 @@ fn explained(error: &Error) -> String {
             };
         }
     }
-    let message = match (message.strip_prefix("invalid type: string "), message.rsplit_once(", expected ")) {
-        (Some(_), Some((_, expected))) => format!("a text is not possible here, expected {expected}"),
+    const QUOTING: [(&str, &str); 7] = [
+        ("invalid type: string ", "a text is not possible here"),
+        ("invalid type: integer ", "a number is not possible here"),
+        ("invalid type: floating point ", "a number is not possible here"),
+        ("invalid type: boolean ", "a boolean is not possible here"),
+        ("invalid value: string ", "this text is not possible here"),
+        ("invalid value: integer ", "this number is not possible here"),
+        ("unknown variant ", "this text is not possible here"),
+    ];
+    let quotes = QUOTING.iter().find(|(begin, _)| message.starts_with(begin));
+    let message = match (quotes, message.rsplit_once(", expected ")) {
+        (Some((_, said)), Some((_, expected))) => {
+            // Only this form has the key.
+            let shown = error.to_string();
+            let key = shown.trim_end().rsplit_once("\nin `").and_then(|(_, key)| key.strip_suffix('`'));
+            let key = key.map_or_else(String::new, |key| format!("{key}: "));
+            format!("{key}{said}, expected {expected}")
+        }
         _ => message.to_owned(),
     };
     // The names of types mean nothing to a user.
@@ -187,7 +203,7 @@ mod tests {
         assert!(said.starts_with("4 problems in store.toml; nothing was changed\n  line 3: unknown field `versionning`, expected one of `name`"), "{said}");
         for expected in [
             "\n  line 5: missing field `name`",
-            "\n  line 8: invalid type: integer `5`",
+            "\n  line 8: name: a number is not possible here, expected a string",
             "\n  line 9: unknown table `tokens`",
         ] {
             assert!(said.contains(expected), "{said}");
@@ -203,7 +219,7 @@ mod tests {
             ),
             (
                 "[[buckets]]\nname = \"a\"\n[[buckets.lifecycle]]\nprefix = \"\"\nexpiration = -1\n",
-                "line 5: invalid value: integer `-1`",
+                "line 5: lifecycle.expiration: this number is not possible here",
             ),
             ("[[buckets]]\nname = \"a\"\n[buckets.quota]\nbytes = \"much\"\n", "line 4: expected a size"),
             (
@@ -221,11 +237,11 @@ mod tests {
             ("[[buckets]]\nname = \"a\"\ndefault_retention = \"null\"\n", "line 3: \"null\" is not \"none\""),
             (
                 "[[buckets]]\nname = \"a\"\nversioning = \"enabled\"\n",
-                "line 3: unknown variant `enabled`, expected one of `Unversioned`",
+                "line 3: versioning: this text is not possible here, expected one of `Unversioned`",
             ),
             (
                 "[[policies]]\nname = \"p\"\n[[policies.statements]]\neffect = \"allow\"\nactions = \"s3:GetObject\"\n",
-                "line 5: a text is not possible here, expected a sequence",
+                "line 5: statements.actions: a text is not possible here, expected a sequence",
             ),
             ("[buckets]\nname = \"a\"\n", "line 1: buckets must be an array of tables: [[buckets]]"),
             ("a = [\n", "not TOML: "),
@@ -246,15 +262,22 @@ mod tests {
             ),
             (
                 "credential = \"hush-hush\"",
-                "line 3: a text is not possible here, expected a table with access_key",
+                "line 3: credential: a text is not possible here, expected a table with access_key",
             ),
             ("credential = [\"hush-hush\"]", "line 3: "),
             ("secret_key = \"hush-hush\"", "line 3: `secret_key` is refused"),
-            ("policies = \"hush-hush\"", "line 3: a text is not possible"),
-            ("enabled = \"hush-hush\"", "line 3: a text is not possible"),
+            (
+                "credential = {access_key = \"abc\", secret_key_env = 4874}",
+                "secret_key_env: a number is not possible",
+            ),
+            ("policies = \"hush-hush\"", "line 3: policies: a text is not possible"),
+            ("enabled = \"hush-hush\"", "line 3: enabled: a text is not possible"),
         ] {
             let found = problems(&format!("{account}{text}\n"));
-            assert!(found.contains(said) && !found.contains("hush"), "{text}: {found}");
+            assert!(
+                found.contains(said) && !found.contains("hush") && !found.contains("4874"),
+                "{text}: {found}"
+            );
         }
         let webhook = "[[webhooks]]\ntarget_url = \"https://a.example\"\nevent_types = []\nsigning_secret = \"hush-hush\"\n";
         let found = problems(webhook);
