@@ -5,7 +5,7 @@ use crate::support::{folder, name, options, with_engine};
 use cairn_engine::backup::{BackupFolder, Copied, Verified, prune, restore, verify_backups};
 use cairn_engine::{BucketSettings, Engine, Origin, Store};
 use sha2::{Digest as _, Sha256};
-use std::fs::{create_dir, create_dir_all, read, read_dir, remove_file, write};
+use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir, remove_file, write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -89,6 +89,15 @@ fn what_is_damaged_is_written_again_by_the_next_backup() {
     damage(&place.join("packs/000002.pack"));
     assert_eq!(verify(&place).damaged, 0);
     assert!(!place.join("packs/000002.damaged").exists());
+    // No backup needs it, but the next one would take it for whole if it could not be noted.
+    damage(&place.join("packs/000002.pack"));
+    let in_the_way = place.join("packs/000002.new");
+    create_dir(&in_the_way).expect("a folder");
+    let verified = verify(&place);
+    assert_eq!((whole(&verified), verified.damaged, verified.is_noted), (vec![true, true, true], 1, false));
+    remove_dir(&in_the_way).expect("removes");
+    let verified = verify(&place);
+    assert_eq!((verified.damaged, verified.is_noted), (0, true));
 }
 
 /// A missing pack ended the verification, and nobody learned which backups were hit.
@@ -213,7 +222,7 @@ fn a_restoration_leaves_other_folders_alone_and_is_no_store_before_its_end() {
     for own in ["control", "audit", "backup"] {
         create_dir(data_dir.join(own)).expect("a folder");
         assert!(again(true).is_err(), "{own}");
-        std::fs::remove_dir(data_dir.join(own)).expect("removes");
+        remove_dir(data_dir.join(own)).expect("removes");
     }
     // What a start that was refused leaves.
     write(data_dir.join("lock"), "").expect("writes");
@@ -222,7 +231,11 @@ fn a_restoration_leaves_other_folders_alone_and_is_no_store_before_its_end() {
     let refused = Store::open(options(&data_dir)).map(drop).expect_err("no store").to_string();
     assert!(refused.contains("if `cairn backup restore` was interrupted here, remove"), "{refused}");
     let refused = again(true).expect_err("it has files").to_string();
-    assert!(refused.contains("remove what an interrupted restoration has left"), "{refused}");
+    assert!(
+        refused.contains("choose an empty folder")
+            && refused.contains("if `cairn backup restore` was interrupted here"),
+        "{refused}"
+    );
     for left in ["slices", "control"] {
         std::fs::remove_dir_all(data_dir.join(left)).ok();
     }

@@ -40,7 +40,7 @@ pub(crate) const CLOCK_SKEW_SECONDS: u64 = 60;
 pub const LOGOUT_TOKEN_BYTES_MAX: usize = 16 << 10;
 /// The age at which a logout token is not accepted any more, in seconds: the provider sends it at once.
 pub(crate) const LOGOUT_AGE_SECONDS_MAX: u64 = 300;
-/// Most logout tokens that are remembered, of some 200 bytes each. Only the provider can send valid ones.
+/// Most logout tokens that are remembered, of at most 1 KiB each. Only the provider can send valid ones.
 pub(crate) const LOGOUTS_USED_MAX: usize = 10_000;
 
 /// Random bytes of state, nonce, PKCE verifier and cookie.

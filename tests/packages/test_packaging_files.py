@@ -73,6 +73,7 @@ ExecStart=/usr/bin/cairn serve --config /etc/cairn/cairn.toml
 EnvironmentFile=-{folder}/none.env
 LoadCredential=master-key:{folder}/master-key
 LoadCredential=root-secret-key:{folder}/root-secret-key
+WorkingDirectory={folder}/my data
 ReadWritePaths=/none
 ReadWritePaths=
 ReadWritePaths={folder} {folder}/data -{folder}/other
@@ -84,8 +85,9 @@ Environment=SERVICE_ROOT_SECRET_KEY_FILE=%d/root-secret-key
 def test_check_says_why_systemd_does_not_run_it(tmp_path: Path, code: int, said: str):
     """It ended with the code of systemd, and without a word."""
     (tmp_path / "master-key").touch()
+    (tmp_path / "my data").mkdir()
     (tmp_path / "unit").write_text(CHECKED_UNIT.format(folder=tmp_path))
-    fakes = {"systemctl": f"cat {tmp_path}/unit", "systemd-run": f'printf "%s\\n" "$@"\nexit {code}', "journalctl": 'echo "reason of ${!#}"'}
+    fakes = {"systemctl": f"cat {tmp_path}/unit", "systemd-run": f'printf "%s\\n" "$@"\nexit {code}', "journalctl": 'echo "reason of $*"'}
     for name, lines in fakes.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{lines}\n")
         (tmp_path / name).chmod(0o755)
@@ -97,7 +99,7 @@ def test_check_says_why_systemd_does_not_run_it(tmp_path: Path, code: int, said:
     missing = sorted(line for line in done.stderr.splitlines() if "is missing: " in line)
     remedy = "is missing: restore it, or mount its disk"
     assert missing == [f"ReadWritePaths=: {tmp_path}/data {remedy}", f"credential root-secret-key: {tmp_path}/root-secret-key {remedy}"]
-    assert f"exit code {code}, {said}" in done.stderr and "reason of --unit=cairn-check-" in done.stderr
+    assert f"exit code {code}, {said}" in done.stderr and " --unit=cairn-check-" in done.stderr
 
 
 def make_credentials(*arguments: object) -> subprocess.CompletedProcess:

@@ -14,6 +14,8 @@ export class ApiError extends Error {
 }
 
 let onSignedOut = () => {};
+// Grows when there is a new session.
+let signIns = 0;
 
 /** Sets what happens when the session has ended. It returns a promise that resolves when there is a new one. */
 export function whenSignedOut(task) {
@@ -62,6 +64,7 @@ async function send(method, path, body, options = {}) {
   const request = { method, headers, signal: options.signal, credentials: "same-origin", cache: "no-store" };
   if (body !== undefined) request.body = JSON.stringify(body);
   for (;;) {
+    const before = signIns;
     let response;
     try {
       response = await fetch(path, request);
@@ -70,7 +73,11 @@ async function send(method, path, body, options = {}) {
       throw new ApiError(0, "UNREACHABLE", "The server cannot be reached.", "");
     }
     if (response.status === 401 && !options.isLogin) {
-      await onSignedOut();
+      // A late answer says nothing about a session that has begun since the request.
+      if (before === signIns) {
+        await onSignedOut();
+        signIns += 1;
+      }
       continue;
     }
     if (!response.ok) throw await readError(response);

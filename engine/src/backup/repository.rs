@@ -6,9 +6,10 @@ use crate::backup::pack::{
     BlobId, Finished, Hash, Places, damage_path, index_path, pack_path, read_damage, read_index,
     remove_if_present, unfinished, write_damage, write_durably,
 };
+use crate::device::lock_file::lock_to_examine;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -118,11 +119,17 @@ impl BackupFolder {
 
     /// Replaces what is known of damage, for the next backup too. Fails if that cannot be written down.
     pub(super) fn note_damage(&mut self, damaged: HashSet<(u32, BlobId)>) -> Result<(), BackupError> {
-        self.damaged = damaged;
+        let before = std::mem::replace(&mut self.damaged, damaged);
         self.load_packs()?;
         for pack in self.packs.keys() {
-            let damaged = self.damaged.iter().filter(|(number, _)| number == pack).map(|(_, id)| *id);
-            write_damage(&self.packs_folder(), *pack, &damaged.collect::<Vec<_>>())?;
+            let of_pack = |all: &HashSet<(u32, BlobId)>| -> BTreeSet<BlobId> {
+                all.iter().filter(|(number, _)| number == pack).map(|(_, id)| *id).collect()
+            };
+            let now = of_pack(&self.damaged);
+            // What is known already needs no disk that can be written.
+            if now != of_pack(&before) {
+                write_damage(&self.packs_folder(), *pack, &now.into_iter().collect::<Vec<_>>())?;
+            }
         }
         Ok(())
     }
@@ -316,23 +323,14 @@ fn has_other_files(folder: &Path) -> bool {
     })
 }
 
+/// Locks the folder. On a read-only file system backups can be listed, verified and restored.
 fn lock(folder: &Path) -> Result<Option<File>, BackupError> {
     let path = folder.join(LOCK_FILE);
-    let opened = match File::options().create(true).truncate(false).write(true).open(&path) {
-        // Nobody writes here, and backups can be listed, verified and restored.
-        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => match File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            opened => opened,
-        },
-        opened => opened,
-    };
-    let file = opened.doing("opening", &path)?;
-    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
+    match lock_to_examine(&path) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
             Err(BackupError(format!("another process is using {}", folder.display())))
         }
-        Err(error) => Err(std::io::Error::from(error)).doing("locking", &path),
+        locked => locked.doing("locking", &path),
     }
 }
 

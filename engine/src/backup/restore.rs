@@ -223,14 +223,16 @@ fn refuse_other_entries(data_dir: &Path) -> Result<(), BackupError> {
             && own.clone().all(|folder| folder != name);
         // A start that was refused leaves this file. Whether a server uses it is seen later.
         if !is_other_folder && name != LOCK_FILE {
-            let is_unfinished = data_dir.join(SLICES).is_dir() && !data_dir.join(SUPERBLOCK).exists();
+            let may_be_unfinished = data_dir.join(SLICES).is_dir() && !data_dir.join(SUPERBLOCK).exists();
             let (folder, name) = (data_dir.display(), name.display());
-            let what = if is_unfinished {
-                "remove what an interrupted restoration has left, or choose an empty folder"
+            // A damaged store may look the same.
+            let hint = if may_be_unfinished {
+                " (if `cairn backup restore` was interrupted here, remove what it has written)"
             } else {
-                "choose an empty folder, or move everything into one folder in it"
+                ""
             };
-            return Err(BackupError(format!("{folder} has files, such as {name}: {what}")));
+            let what = "choose an empty folder, or move everything into one folder in it";
+            return Err(BackupError(format!("{folder} has files, such as {name}: {what}{hint}")));
         }
     }
     Ok(())

@@ -17,7 +17,8 @@ pub struct Verified {
     /// Bytes that were read.
     pub bytes: u64,
     /// Damaged blobs that a backup lacks. Those that were written again, or that no backup needs, do not count. If a backup
-    /// cannot be read, all that have no whole copy do: nobody knows what it needs.
+    /// cannot be read, all that have no whole copy do: nobody knows what it needs. If damage could not be noted, all of it
+    /// counts.
     pub damaged: u64,
     /// Whether the next backup knows which blobs are damaged, and writes them again.
     pub is_noted: bool,
@@ -56,7 +57,9 @@ pub fn verify_backups(
         };
         verified.backups.push((backup.name, wrong));
     }
-    verified.damaged = damaged_ids.intersection(&needed).count() as u64;
+    // What is not noted would be taken for whole by the next backup.
+    verified.damaged =
+        if verified.is_noted { damaged_ids.intersection(&needed).count() } else { damaged_ids.len() } as u64;
     Ok(verified)
 }
 

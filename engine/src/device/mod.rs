@@ -8,4 +8,5 @@ pub(crate) mod disk_space;
 pub(crate) mod executor_files;
 pub(crate) mod file_map;
 pub(crate) mod files;
+pub(crate) mod lock_file;
 pub(crate) mod volume;

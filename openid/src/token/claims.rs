@@ -115,7 +115,7 @@ pub(super) fn identifier(claims: &Claims, name: &str) -> Result<Option<String>, 
             Ok(Some(text.clone()))
         }
         Some(_) => Err(format!(
-            "the claim {name} of the ID token does not have 1 to {SUBJECT_BYTES_MAX} visible characters"
+            "the claim {name} of the ID token does not have 1 to {SUBJECT_BYTES_MAX} bytes, all of visible characters"
         )),
     }
 }

@@ -135,8 +135,8 @@ keys! {
      "Whether a start creates a store in a data folder that has none. With `false`, once the store exists, a start fails while \
      its disk is not mounted, instead of serving an empty store.";
     RESERVE_BYTES: "storage.reserve_bytes", None, bytes(16 * MIB, 16 * TIB), Some("256MiB"),
-     "While less than this is free on the file system, no file of the store grows. Writes use what is free in its volumes, and \
-     are refused then; reads and deletes continue.";
+     "While less than this is free on the file system, no file of the store grows. Writes use the free space in the store's \
+     volumes (its data files), and are refused when that is used up; reads and deletes continue.";
     LOW_SPACE_PERCENT: "storage.low_space_percent", None, integer(0, 90), Some("15"),
      "Disk space is reported as low while less than this part of the file system, in percent, is free above `reserve_bytes`; \
      0 means never. Nothing is refused because of it.";

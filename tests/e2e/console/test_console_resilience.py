@@ -168,6 +168,34 @@ def test_session_that_ends_is_renewed_in_place(page: Page, store: Cairn, bucket:
     page.see("system\nSystem administrator")
 
 
+def test_late_answer_does_not_ask_for_another_login(page: Page, store: Cairn):
+    """Regression: a request that began before the login, and was refused after it, opened the login again."""
+    token = create_token(store, "system_admin")
+    page.sign_in(token["token"])
+    page.run("""async () => {
+        const plain = window.fetch;
+        window.asked = 0;
+        window.fetch = async (...values) => {
+            const answer = await plain(...values);
+            if (String(values[0]).includes("/storage/backup") && ++window.asked === 1)
+                await new Promise((resolve) => { window.letGo = resolve; });
+            return answer;
+        };
+    }""")
+    expect(store.admin.delete(f"/management-tokens/{token['management_token']['id']}"), 204)
+    page.run("async () => { location.hash = '#/backups'; }")
+    page.wait("async () => Boolean(window.letGo)", what="an answer that is held")
+    page.run("async () => { location.hash = '#/tokens'; }")
+    page.see("Your session has ended.")
+    page.fill("Token", store.secrets.system_token)
+    page.click("Sign in")
+    page.see("system\nSystem administrator")
+    page.run("async () => window.letGo()")
+    page.wait("async () => window.asked > 1", what="the request is repeated")
+    page.settled()
+    assert "Your session has ended." not in page.text()
+
+
 def test_unreachable_server_is_explained(page: Page, store: Cairn):
     """The rest of the page stays, and Try again works when the server is back. It may have been tried again by itself before."""
     page.go("buckets")

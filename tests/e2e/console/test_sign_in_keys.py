@@ -66,11 +66,14 @@ def test_known_keys_are_used_while_the_provider_does_not_answer(served: Cairn, p
     with ThreadPoolExecutor() as pool:
         provider.requests.clear()
         forging = pool.submit(forge)
-        until(lambda: any(path == "/keys" for path, _, _ in provider.requests))
-        provider.header = {"alg": "RS256", "kid": "one"}
-        asked.set()
-        assert signs_in(served, provider) and not forging.done()
-        provider.release()
+        try:
+            until(lambda: any(path == "/keys" for path, _, _ in provider.requests))
+            asked.set()
+            provider.header = {"alg": "RS256", "kid": "one"}
+            assert signs_in(served, provider) and not forging.done()
+        finally:
+            asked.set()
+            provider.release()
         forging.result()
 
 

@@ -194,9 +194,17 @@ def test_a_read_only_disk_is_named(make_store: MakeStore, tmp_path: Path):
             ("storage", "discard-log", "--data-dir", str(store.data)), ("storage", "upgrade", "--dry-run", "--data-dir", str(store.data)),
             ("backup", "list", backups), ("backup", "verify", backups),
         )
-        for words in examined:
-            done = run(*words)
-            assert done.returncode == 0, (words, done.stderr)
+        locks = [store.data / "lock", Path(backups) / "lock"]
+        for number, are_locked in enumerate((True, False)):
+            assert [lock.exists() for lock in locks] == 2 * [are_locked]
+            for words in (*examined, ("backup", "restore", backups, "--data-dir", str(tmp_path / f"restored-{number}"))):
+                done = run(*words)
+                assert done.returncode == 0, (words, done.stderr)
+            if are_locked:
+                command("mount", "-o", "remount,rw", disk.folder)
+                for lock in locks:
+                    lock.unlink()
+                command("mount", "-o", "remount,ro", disk.folder)
     finally:
         store.kill()
         disk.close()

@@ -312,7 +312,8 @@ def test_store_of_another_format_is_not_opened(make_store: MakeStore, version: i
     assert shown.returncode == 1 and f"version {version}," in shown.stdout, shown
     assert store.stop() == 0
     # That a store is too old is seen under the lock.
-    (store.data / "lock").unlink(missing_ok=True)
+    if version == PAST_VERSION:
+        (store.data / "lock").unlink()
     assert folder_digests(store.data) == before
     assert not store.leaked_secrets()
 

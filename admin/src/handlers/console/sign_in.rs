@@ -96,7 +96,7 @@ pub(crate) async fn begin_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErro
         let url = &people.sign_ins.settings().console_url;
         return Err(AdminError::invalid(format!("people sign in at {url} only: open the console there")));
     }
-    // The browser does not send the cookie of its session when the provider sends it back.
+    // When the provider sends the browser back, its strict cookie may be missing.
     let earlier = call.sessions()?.id_of(call.head);
     let begin = async { Ok(people.sign_ins.begin(call.audit.client, earlier).await) };
     let begun = call.until_disconnect(begin).await?.map_err(|error| match error {
@@ -118,11 +118,15 @@ pub(crate) async fn finish_sign_in(call: Call<'_, '_>) -> Result<Reply, AdminErr
         Ok(finished) => finished,
         Err(error) => return Ok(failed(&call, &error)),
     };
+    if let Err(error) = people.sign_ins.check_logouts(&finished) {
+        return Ok(failed(&call, &error));
+    }
     let caller = Caller::of_person(&finished.person);
     call.record_session(&caller).await?;
     let source = SessionSource::of(call.audit.client, call.head).at_provider(finished.person.session.clone());
     let sessions = call.sessions()?;
     let begun = sessions.begin(caller.clone(), call.head, source, None, SystemClock.now())?;
+    // Once more: a logout that came meanwhile has found no session.
     if let Err(error) = people.sign_ins.check_logouts(&finished) {
         sessions.end_by_id(&caller, call.head, begun.id);
         return Ok(failed(&call, &error));

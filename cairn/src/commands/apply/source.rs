@@ -140,7 +140,7 @@ fn array<'i, T: Deserialize<'i>>(
 /// Members that people try for a secret in the file itself.
 const SECRETS: [&str; 5] = ["secret_key", "secret", "secret_access_key", "signing_secret", "password"];
 
-/// Words an error. No value is repeated: it may be a secret. The key is named instead.
+/// Words an error. A value that serde would quote may be a secret: the key is named instead.
 fn explained(error: &Error) -> String {
     let message = error.message();
     for name in SECRETS {

@@ -243,8 +243,12 @@ impl Verify {
             "backups": shown, "bytes": verified.bytes, "blobs": verified.blobs, "damaged": verified.damaged,
         });
         output::print(&if self.json { terminal::json(&found) } else { record(VERIFIED, &found) })?;
-        if wrong.len() == 1 {
+        let are_whole = wrong.len() == 1;
+        if are_whole && (verified.is_noted || verified.damaged == 0) {
             return Ok(());
+        }
+        if are_whole {
+            wrong = vec!["all backups are whole, but the next one would use what is damaged".to_owned()];
         }
         if verified.damaged > 0 {
             wrong.push((if verified.is_noted { COPIED_AGAIN } else { NOT_NOTED }).to_owned());
