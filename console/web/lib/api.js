@@ -61,28 +61,23 @@ export async function readError(response) {
 async function send(method, path, body, options = {}) {
   const headers = { "x-service-console": "1" };
   if (body !== undefined) headers["content-type"] = "application/json";
-  const request = { method, headers, signal: options.signal, credentials: "same-origin", cache: "no-store" };
+  const request = { method, headers, signal: options.signal, cache: "no-store" };
   if (body !== undefined) request.body = JSON.stringify(body);
-  for (;;) {
-    const before = signIns;
-    let response;
-    try {
-      response = await fetch(path, request);
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new ApiError(0, "UNREACHABLE", "The server cannot be reached.", "");
+  const before = signIns;
+  const response = await fetch(path, request).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "UNREACHABLE", "The server cannot be reached.", "");
+  });
+  if (response.status === 401 && !options.isLogin) {
+    // A late answer says nothing about a session that has begun since the request.
+    if (before === signIns) {
+      await onSignedOut();
+      signIns += 1;
     }
-    if (response.status === 401 && !options.isLogin) {
-      // A late answer says nothing about a session that has begun since the request.
-      if (before === signIns) {
-        await onSignedOut();
-        signIns += 1;
-      }
-      continue;
-    }
-    if (!response.ok) throw await readError(response);
-    return response.status === 204 ? null : response.json();
+    return send(method, path, body, options);
   }
+  if (!response.ok) throw await readError(response);
+  return response.status === 204 ? null : response.json();
 }
 
 export const api = {
