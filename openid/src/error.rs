@@ -13,7 +13,7 @@ pub enum SignInError {
     Unknown,
     /// The provider refused it: why.
     Refused(String),
-    /// The provider has identified a person who is not signed in.
+    /// The provider identified the person, but the sign-in was refused.
     Person {
         /// The reason.
         why: String,

@@ -13,8 +13,7 @@ use crate::store::data_folder;
 use crate::store::stopped_store::slice_environments;
 use cairn_lmdb::{DamagedLog, UNMADE_MARKER, examine_log};
 use cairn_model::usize_of;
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -94,15 +93,9 @@ fn volume_count(folder: &Path) -> u32 {
 /// # Errors
 /// [`OpenError::Io`] if the lock file cannot be opened.
 pub fn preflight_lock(data_dir: &Path) -> Result<bool, OpenError> {
-    let path = data_dir.join(data_folder::LOCK_FILE);
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        opened => opened.doing("opening", &path)?,
-    };
-    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(false),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
-        Err(error) => Err(io::Error::from(error)).doing("locking", &path),
+    match data_folder::lock_stopped(data_dir) {
+        Err(OpenError::Locked(_)) => Ok(true),
+        locked => locked.map(|_| false),
     }
 }
 

@@ -20,27 +20,6 @@ from harness.server import LOOPBACK, Cairn
 from harness.wait import until
 
 
-@pytest.fixture(scope="module")
-def hostile() -> HostileProvider:
-    """The provider."""
-    return HostileProvider()
-
-
-@pytest.fixture(scope="module")
-def served(make_module_store: Callable[..., Cairn], hostile: HostileProvider) -> Cairn:
-    """A server that trusts the provider."""
-    store = make_module_store()
-    store.extra |= settings(hostile.issuer, store.console)
-    return store.start()
-
-
-@pytest.fixture
-def provider(hostile: HostileProvider) -> HostileProvider:
-    """The provider, which answers well until the test changes that."""
-    hostile.reset()
-    return hostile
-
-
 def refused(served: Cairn, provider: HostileProvider, **more: str) -> dict:
     """Comes back from the provider, and returns why nobody is signed in."""
     visitor = Visitor(served)

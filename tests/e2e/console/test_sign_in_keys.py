@@ -1,7 +1,7 @@
 """The keys of a provider: they change without notice, and a provider that does not publish them stops nobody else."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,28 +11,6 @@ from harness.management import expect
 from harness.openid import HostileProvider, Visitor, log_out, settings
 from harness.server import Cairn
 from harness.wait import until
-
-
-@pytest.fixture(scope="module")
-def hostile() -> HostileProvider:
-    """The provider."""
-    return HostileProvider()
-
-
-@pytest.fixture(scope="module")
-def served(make_module_store: Callable[..., Cairn], hostile: HostileProvider) -> Cairn:
-    """A server that trusts the provider."""
-    store = make_module_store()
-    store.extra |= settings(hostile.issuer, store.console)
-    return store.start()
-
-
-@pytest.fixture
-def provider(hostile: HostileProvider) -> Iterator[HostileProvider]:
-    """The provider, which answers well until the test changes that."""
-    hostile.reset()
-    yield hostile
-    hostile.release()
 
 
 def signs_in(store: Cairn, provider: HostileProvider) -> bool:
