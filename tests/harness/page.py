@@ -18,6 +18,8 @@ from .server import REPOSITORY, Cairn
 
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.03
+# The message for a property of an element that is not there, as while a view is drawn.
+MISSING = "Cannot read properties of"
 # Key codes of WebDriver.
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Shift": "\ue008", "Down": "\ue015", "Left": "\ue012", "Right": "\ue014", "Up": "\ue013", "Delete": "\ue017", "Control": "\ue009"}
 VIEWS = ["overview", "buckets", "sharing", "public", "accounts", "policies", "access", "tokens", "webhooks", "activity", "refused", "storage", "backups", "import"]
@@ -65,20 +67,27 @@ class Page:
         return found
 
     def wait(self, function: str, *arguments: object, what: str = "", seconds: float = WAIT_SECONDS) -> Any:
-        """Calls a function in the page until its result is true, and returns that. The page may go to another one meanwhile."""
+        """Calls a function in the page until its result is true, and returns that.
+
+        The page may go to another one meanwhile, and elements that the function reads may be missing at first.
+        """
         give_up = time.monotonic() + seconds
         was_lost = False
+        missing = ""
         while True:
             try:
                 if found := self.run(function, *arguments):
                     return found
             except BrowserError as error:
+                if MISSING in str(error):
+                    missing = f" ({error})"
                 # The result of a script may be lost with the document that it ran in. The driver may wait for it.
-                if was_lost or not any(reason in str(error) for reason in (REPLACED, "script timeout")):
+                elif was_lost or not any(reason in str(error) for reason in (REPLACED, "script timeout")):
                     raise
-                was_lost, give_up = True, time.monotonic() + seconds
+                else:
+                    was_lost, give_up = True, time.monotonic() + seconds
             if time.monotonic() > give_up:
-                raise AssertionError(f"{what or function} {arguments} did not happen; the page shows:\n{self.text()}")
+                raise AssertionError(f"{what or function} {arguments} did not happen{missing}; the page shows:\n{self.text()}")
             time.sleep(POLL_SECONDS)
 
     def text(self) -> str:
@@ -90,7 +99,7 @@ class Page:
         self.wait("async (text) => document.body.innerText.includes(text)", text, what="text", seconds=seconds)
 
     def gone(self, text: str, seconds: float = WAIT_SECONDS) -> None:
-        """Waits until a text is not visible, and what was closed with it has ended: a dialog does so at the next frame."""
+        """Waits until a text is not visible, and what was closed with it has ended: Escape ends a dialog at the next frame."""
         is_gone = "async (text) => !document.body.innerText.includes(text) && !document.querySelector('dialog:not([open])')"
         self.wait(is_gone, text, what="no text", seconds=seconds)
 

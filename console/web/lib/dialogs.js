@@ -71,7 +71,7 @@ export function ask({ title, content, action, danger = false, isNote = false, su
   return new Promise((resolve) => {
     const problem = h("div", { "aria-live": "assertive" });
     const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
-    const cancel = !isNote && button(t("Cancel"), () => dialog.close());
+    const cancel = !isNote && button(t("Cancel"), () => end());
     // What was submitted goes on when the dialog is closed, as another view does it.
     let running = null;
     let result;
@@ -79,7 +79,7 @@ export function ask({ title, content, action, danger = false, isNote = false, su
       try {
         // An answer without a body is a success, too.
         result = (await submit(form)) ?? true;
-        dialog.close();
+        end();
       } catch (error) {
         if (dialog.open) refuse(form, problem, error);
         else noticeError(error);
@@ -110,18 +110,22 @@ export function ask({ title, content, action, danger = false, isNote = false, su
     const setBusy = (isBusy) => {
       for (const one of [main, cancel]) if (one) one.disabled = isBusy;
     };
+    // The event "close" comes with the next frame, and a tab in the background draws none.
+    const end = async () => {
+      if (!dialog.isConnected) return;
+      dialog.close();
+      dialog.remove();
+      (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
+      await running;
+      resolve(result);
+    };
     const dialog = h(
       "dialog",
       {
         "aria-labelledby": id,
         class: isNote && "note",
         oncancel: (event) => running && event.preventDefault(),
-        onclose: async () => {
-          dialog.remove();
-          (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
-          await running;
-          resolve(result);
-        },
+        onclose: end,
       },
       form,
     );

@@ -194,7 +194,7 @@ def test_uploads_ask_before_they_replace(page: Page, console_store: Cairn, bucke
     def upload(choice: str, action: str) -> None:
         page.upload("Files to upload", *files)
         page.see("2 of 3 names exist already")
-        page.run("async (choice) => document.querySelector(`dialog input[value=${choice}]`).click()", choice)
+        page.run("async (choice) => document.querySelector(`dialog[open] input[value=${choice}]`).click()", choice)
         assert page.violations() == []
         page.click(action)
 

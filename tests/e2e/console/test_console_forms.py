@@ -103,6 +103,17 @@ def test_a_dialog_without_input_closes_with_its_view(page: Page, bucket: str):
     assert page.run("async () => document.querySelectorAll('dialog').length") == 0
 
 
+def test_a_dialog_that_is_closed_is_gone_at_once(page: Page, bucket: str):
+    """It stayed in the page until the next frame, which a tab in the background does not draw."""
+    page.go("lifecycle", bucket)
+    page.click("Create rule")
+    left = page.run("""async () => {
+        [...document.querySelectorAll("dialog button")].find((one) => one.textContent === "Cancel").click();
+        return document.querySelectorAll("dialog").length;
+    }""")
+    assert left == 0
+
+
 def test_a_refusal_is_under_its_field(page: Page, console_store: Cairn, bucket: str):
     """The field is marked and has the focus until something else is typed. What is about no field is at the foot."""
     create_account(console_store, name="taken-name")
