@@ -48,7 +48,7 @@ pub use openapi::{Schemas, TypeSchema, schema_of};
 pub use parameters::*;
 pub use policies::*;
 pub use public_access::*;
-pub use reading::{read_request, read_response};
+pub use reading::{in_document_terms, read_request, read_response};
 pub use refused_requests::*;
 pub use schemars::JsonSchema;
 pub use storage::*;

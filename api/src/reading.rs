@@ -34,6 +34,30 @@ pub(crate) fn tolerant<'de, D: Deserializer<'de>, T: DeserializeOwned>(value: D)
     read_response(&Value::deserialize(value)?).map_err(D::Error::custom)
 }
 
+/// Words a message of serde in the terms of a document, in place of those of Rust: `an array` for `a sequence`, `a whole
+/// number` for `u32`. `table` is what the document calls a struct: `an object` in JSON, `a table` in TOML.
+pub fn in_document_terms(message: &str, table: &str) -> String {
+    const EXPECTED: &str = "expected ";
+    let noun = table.rsplit(' ').next().unwrap_or(table);
+    let message = message.replace("invalid type: map,", &format!("invalid type: {noun},"));
+    let message = message.replace("invalid type: sequence,", "invalid type: array,");
+    let Some((before, rest)) = message.split_once(EXPECTED) else { return message };
+    let (expected, place) = rest.find(" at line").map_or((rest, ""), |at| rest.split_at(at));
+    let is_type = before.contains("invalid type");
+    let named = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" if is_type => "a whole number",
+        "u8" => "0 to 255",
+        "u16" => "0 to 65535",
+        "u32" => "0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0",
+        "a map" | "map" => table,
+        "a sequence" | "sequence" => "an array",
+        _ if expected.starts_with("struct ") => table,
+        _ => expected,
+    };
+    format!("{before}{EXPECTED}{named}{place}")
+}
+
 /// A deserializer of a value that accepts only objects as structs, and `5.0` as an integer.
 #[derive(Clone, Copy)]
 struct Json<'v> {

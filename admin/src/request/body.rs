@@ -1,5 +1,6 @@
 //! Request bodies of limited size, and the errors of reading any body.
 
+use cairn_api::in_document_terms;
 use cairn_engine::Engine;
 use cairn_net::{BodyError, RequestBody};
 use cairn_transfer::{SmallBody, SmallBodyError, read_small_body};
@@ -39,33 +40,11 @@ pub(crate) async fn read_body(
 /// `INVALID_REQUEST`, with what is wrong and where.
 pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AdminError> {
     json::parse(bytes).map_err(|error| {
-        let text = in_json_terms(&error.to_string());
+        let text = in_document_terms(&error.to_string(), "an object");
         let shown = &text[..text.floor_char_boundary(JSON_MESSAGE_BYTES_MAX)];
         let more = if shown.len() < text.len() { " …" } else { "" };
         AdminError::invalid(format!("the request body is invalid: {shown}{more}"))
     })
-}
-
-/// Names the types of JSON in place of those of this program: `an object` for `struct Quota`.
-fn in_json_terms(message: &str) -> String {
-    const EXPECTED: &str = "expected ";
-    let message = message.replace("invalid type: map,", "invalid type: object,");
-    let message = message.replace("invalid type: sequence,", "invalid type: array,");
-    let Some((before, rest)) = message.split_once(EXPECTED) else { return message };
-    let (expected, place) = rest.find(" at line").map_or((rest, ""), |at| rest.split_at(at));
-    let is_type = before.contains("invalid type");
-    let named = match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" if is_type => "a whole number",
-        "u8" => "0 to 255",
-        "u16" => "0 to 65535",
-        "u32" => "0 to 4294967295",
-        "u64" | "usize" => "a whole number from 0",
-        "a map" | "map" => "an object",
-        "a sequence" | "sequence" => "an array",
-        _ if expected.starts_with("struct ") => "an object",
-        _ => expected,
-    };
-    format!("{before}{EXPECTED}{named}{place}")
 }
 
 /// Returns the error for a body that could not be read.

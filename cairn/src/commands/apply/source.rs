@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::Range;
 
+use cairn_api::in_document_terms;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error, ValueDeserializer};
@@ -142,7 +143,7 @@ const SECRETS: [&str; 5] = ["secret_key", "secret", "secret_access_key", "signin
 
 /// Words an error. A value that serde would quote may be a secret: the key is named instead.
 fn explained(error: &Error) -> String {
-    let message = error.message();
+    let message = in_document_terms(error.message(), "a table");
     for name in SECRETS {
         if message.starts_with(&format!("unknown field `{name}`")) {
             return match name {
@@ -157,7 +158,9 @@ fn explained(error: &Error) -> String {
             };
         }
     }
-    const QUOTING: [(&str, &str); 7] = [
+    const QUOTING: [(&str, &str); 9] = [
+        ("invalid type: array", "an array is not possible here"),
+        ("invalid type: table", "a table is not possible here"),
         ("invalid type: string ", "a text is not possible here"),
         ("invalid type: integer ", "a number is not possible here"),
         ("invalid type: floating point ", "a number is not possible here"),
@@ -167,23 +170,14 @@ fn explained(error: &Error) -> String {
         ("unknown variant ", "this text is not possible here"),
     ];
     let quotes = QUOTING.iter().find(|(begin, _)| message.starts_with(begin));
-    let message = match (quotes, message.rsplit_once(", expected ")) {
-        (Some((_, said)), Some((_, expected))) => {
-            // Only this form has the key.
-            let shown = error.to_string();
-            let key = shown.trim_end().rsplit_once("\nin `").and_then(|(_, key)| key.strip_suffix('`'));
-            let key = key.map_or_else(String::new, |key| format!("{key}: "));
-            format!("{key}{said}, expected {expected}")
-        }
-        _ => message.to_owned(),
+    let (Some((_, said)), Some((_, expected))) = (quotes, message.rsplit_once(", expected ")) else {
+        return message;
     };
-    // The names of types mean nothing to a user.
-    match message.split_once("expected struct ") {
-        Some((before, name)) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-            format!("{before}expected a table")
-        }
-        _ => message,
-    }
+    // Only this form has the key.
+    let shown = error.to_string();
+    let key = shown.trim_end().rsplit_once("\nin `").and_then(|(_, key)| key.strip_suffix('`'));
+    let key = key.map_or_else(String::new, |key| format!("{key}: "));
+    format!("{key}{said}, expected {expected}")
 }
 
 #[cfg(test)]
@@ -241,7 +235,15 @@ mod tests {
             ),
             (
                 "[[policies]]\nname = \"p\"\n[[policies.statements]]\neffect = \"allow\"\nactions = \"s3:GetObject\"\n",
-                "line 5: statements.actions: a text is not possible here, expected a sequence",
+                "line 5: statements.actions: a text is not possible here, expected an array",
+            ),
+            (
+                "[[buckets]]\nname = [\"a\"]\n",
+                "line 2: name: an array is not possible here, expected a string",
+            ),
+            (
+                "[[buckets]]\nname = \"a\"\n[[buckets.lifecycle]]\nexpiration = \"soon\"\n",
+                "line 4: lifecycle.expiration: a text is not possible here, expected a whole number",
             ),
             ("[buckets]\nname = \"a\"\n", "line 1: buckets must be an array of tables: [[buckets]]"),
             ("a = [\n", "not TOML: "),
