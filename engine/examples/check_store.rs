@@ -5,8 +5,8 @@
 
 use cairn_engine::limits::UNIT_BYTES;
 use cairn_engine::{Engine, Finding, ListVersions, Store, StoreOptions, VersionPosition};
+use cairn_fixtures::on_executor;
 use cairn_model::{ObjectKey, VersionName};
-use glommio::{LocalExecutorBuilder, Placement};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,20 +35,13 @@ fn main() -> ExitCode {
         }
     };
     let opened = Arc::clone(&store);
-    let read = LocalExecutorBuilder::new(Placement::Unbound)
-        .io_memory(1 << 20)
-        .spawn(move || async move {
-            match Engine::open(opened).await {
-                Ok(engine) => read_all(&engine).await,
-                Err(error) => vec![error.to_string()],
-            }
-        })
-        .map(|executor| executor.join());
+    let damaged = on_executor(move || async move {
+        match Engine::open(opened).await {
+            Ok(engine) => read_all(&engine).await,
+            Err(error) => vec![error.to_string()],
+        }
+    });
     store.close();
-    let damaged = match read {
-        Ok(Ok(damaged)) => damaged,
-        _ => vec!["the payloads could not be read".to_owned()],
-    };
     let report = serde_json::json!({
         "objects": inspection.usage.objects,
         "bytes": inspection.usage.bytes,

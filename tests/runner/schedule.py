@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 POLL_SECONDS = 0.1
+# A step that has written nothing for so long hangs. The longest silences are those of compilers.
+SILENT_SECONDS = 15 * 60
 # After an interrupt, steps unmount and end what they have started; then they are killed.
 END_SECONDS = 30
 # Of a step that only builds or installs and that ended well.
@@ -64,6 +66,8 @@ class Running:
 
     def __init__(self, step: Step, log: Path):
         self.step, self.log, self.begun = step, log, time.monotonic()
+        # When it was interrupted because it hung.
+        self.interrupted: float | None = None
         with log.open("wb") as output:
             # A process group of its own, so that an interrupt can reach all of it.
             self.process = subprocess.Popen(
@@ -75,10 +79,21 @@ class Running:
         """The result, once the process has ended; processor time is that of the process and of all that it waited for."""
         process, status, usage = os.wait4(self.process.pid, os.WNOHANG)
         if process == 0:
+            self.end_if_silent()
             return None
         code = self.process.returncode = os.waitstatus_to_exitcode(status)
         wall, cpu = time.monotonic() - self.begun, usage.ru_utime + usage.ru_stime
-        return Result(self.step, self.log, code, wall, cpu)
+        reason = "" if self.interrupted is None else f"it hung: nothing was written for {SILENT_SECONDS} s"
+        return Result(self.step, self.log, code, wall, cpu, reason)
+
+    def end_if_silent(self) -> None:
+        """Ends a step that hangs, and kills it when it does not end."""
+        if self.interrupted is not None:
+            if time.monotonic() - self.interrupted > END_SECONDS:
+                self.end(signal.SIGKILL)
+        elif time.time() - self.log.stat().st_mtime > SILENT_SECONDS:
+            self.interrupted = time.monotonic()
+            self.end(signal.SIGINT)
 
     def end(self, number: signal.Signals) -> None:
         """Sends a signal to the process and all that it has started."""

@@ -302,11 +302,11 @@ mod tests {
     use super::{HashStream, Hasher};
     use crate::device::executor_files::SharedBuffer;
     use crate::executor::memory_budget::{MemoryBudget, Recall};
+    use cairn_fixtures::on_executor;
     use cairn_md5::{lanes_max, md5_digest};
     use futures_lite::future::yield_now;
     use glommio::io::DmaFile;
     use glommio::timer::sleep;
-    use glommio::{LocalExecutorBuilder, Placement};
     use std::rc::Rc;
     use std::time::Duration;
 
@@ -368,13 +368,11 @@ mod tests {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
-        let run = move || async move {
+        on_executor(move || async move {
             let file = DmaFile::create(path).await.expect("a file");
             let buffers = Buffers { file, budget: MemoryBudget::new(1 << 26) };
             body(Hasher::holding_back(hold_back), buffers).await;
-        };
-        let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
-        builder.spawn(run).expect("io_uring").join().expect("the body");
+        });
     }
 
     #[test]

@@ -20,8 +20,8 @@ use crate::simulation::workload::{Workload, poll_continuously};
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::store::options::{CommitMode, StoreOptions};
+use cairn_fixtures::on_executor;
 use futures_lite::future::yield_now;
-use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -166,7 +166,7 @@ pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
         report.sessions += 1;
         report.encrypted_sessions += u64::from(session.encrypts);
         let (parameters, started_with) = (session.clone(), start.take());
-        let outcome = on_executor(move || run_session(parameters, started_with))??;
+        let outcome = on_executor(move || run_session(parameters, started_with))?;
         report.acknowledged += outcome.acknowledged;
         report.reads += outcome.reads;
         report.flushes += outcome.flushes;
@@ -178,7 +178,7 @@ pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
         } else {
             let (so_far, options) = (std::mem::take(&mut report), options.clone());
             let check = move || check_cuts(session, outcome.cut_points, so_far, options);
-            (report, start) = on_executor(check)??;
+            (report, start) = on_executor(check)?;
         }
     }
     Ok(report)
@@ -199,14 +199,6 @@ fn random_faults(random: &mut Random) -> Vec<Fault> {
         Fault { operation, skip, times, effect }
     };
     kinds.map(fault).to_vec()
-}
-
-fn on_executor<T: Send + 'static, F: Future<Output = T> + 'static>(
-    body: impl FnOnce() -> F + Send + 'static,
-) -> Result<T, String> {
-    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
-    let running = builder.spawn(|| async move { body().await }).map_err(|error| error.to_string())?;
-    running.join().map_err(|error| error.to_string())
 }
 
 /// Runs one session on the executor that calls this.

@@ -10,9 +10,9 @@ use cairn_engine::{
     ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, Origin, PutObject, PutPart, Quota,
     StagedPayload, Store, StoreOptions, Usage, Versioning, WriteCondition,
 };
+use cairn_fixtures::on_executor;
 use cairn_model::{BucketName, ObjectKey, VersionName, usize_of};
 use cairn_sync::Mutex;
-use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -186,9 +186,7 @@ fn run_round(options: &CampaignOptions, store: &Arc<Store>, shared: &Arc<Shared>
         for executor in 0..options.executors {
             let (options, store, shared) = (options.clone(), Arc::clone(store), Arc::clone(shared));
             scope.spawn(move || {
-                let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
-                let body = move || async move { run_executor(&options, executor, store, shared).await };
-                builder.spawn(body).expect("io_uring").join().expect("an executor")
+                on_executor(move || async move { run_executor(&options, executor, store, shared).await });
             });
         }
     });
@@ -473,7 +471,7 @@ impl Worker {
 fn compare(store: &Arc<Store>, shared: &Arc<Shared>) -> u64 {
     let opened = Arc::clone(store);
     let shared = Arc::clone(shared);
-    let body = move || async move {
+    on_executor(move || async move {
         let engine = Engine::open(opened).await.expect("the engine opens");
         let mut total = Usage::default();
         for bucket in engine.store().buckets() {
@@ -497,9 +495,7 @@ fn compare(store: &Arc<Store>, shared: &Arc<Shared>) -> u64 {
         if engine.store().usage().reserved_bytes > 0 {
             shared.report("space stays reserved without any request in flight".to_owned());
         }
-    };
-    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
-    builder.spawn(body).expect("io_uring").join().expect("the comparison");
+    });
     BUCKETS.len() as u64
 }
 

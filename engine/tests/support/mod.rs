@@ -5,8 +5,8 @@ use cairn_engine::{
     Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, OpenObject, Origin, PayloadWriter,
     PutObject, PutOutcome, StagedPayload, Store, StoreOptions, WriteCondition,
 };
+pub use cairn_fixtures::on_executor;
 use cairn_model::{BucketName, Etag, ObjectKey, VersionName};
-use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
@@ -23,12 +23,6 @@ pub fn folder() -> tempfile::TempDir {
 pub fn options(folder: &Path) -> StoreOptions {
     let master_key = b"a master key of the tests, long enough".to_vec().into();
     StoreOptions { slices: Some(3), cache_bytes: 4 << 20, ..StoreOptions::new(folder.to_owned(), master_key) }
-}
-
-/// Runs `body` on an executor.
-pub fn on_executor<F: Future<Output = ()> + 'static>(body: impl FnOnce() -> F + Send + 'static) {
-    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
-    builder.spawn(|| async move { body().await }).expect("io_uring").join().expect("the test's body");
 }
 
 /// Opens the store, runs `body` with an engine on it, closes the store.

@@ -135,15 +135,8 @@ impl<F: Future + Unpin> Future for Paced<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_fixtures::on_executor;
     use futures_lite::future::yield_now;
-    use glommio::{LocalExecutorBuilder, Placement};
-
-    /// Runs `test` on an executor.
-    fn on_executor<F: Future<Output = ()> + 'static>(test: impl FnOnce() -> F + Send + 'static) {
-        let executor =
-            LocalExecutorBuilder::new(Placement::Unbound).spawn(move || async move { test().await });
-        executor.expect("an executor").join().expect("no panic");
-    }
 
     /// Starts so many requests of some steps each. Each step notes the number of its request.
     fn start(turns: &UnsignedTurns, requests: usize, steps: usize, noted: &Rc<RefCell<Vec<usize>>>) {

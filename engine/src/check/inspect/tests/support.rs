@@ -11,9 +11,9 @@ use crate::{
     Attributes, Bucket, CompleteOutcome, CompleteUpload, Engine, EngineError, NewUpload, PutObject, PutPart,
     StagedPayload, Store, StoreOptions, WriteCondition,
 };
+use cairn_fixtures::on_executor;
 use cairn_lmdb::{Table, WriteTxn};
 use cairn_model::{BucketName, ObjectKey, UploadId};
-use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -65,12 +65,10 @@ pub(super) fn with_engine<F: Future<Output = ()> + 'static>(
     body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
 ) {
     let store = Arc::clone(store);
-    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
-    let run = move || async move {
+    on_executor(move || async move {
         let engine = Engine::open(store).await.expect("the engine opens");
         body(engine).await;
-    };
-    builder.spawn(run).expect("io_uring").join().expect("the body");
+    });
 }
 
 pub(super) fn key(text: &str) -> ObjectKey {
