@@ -34,8 +34,8 @@ pub(crate) fn tolerant<'de, D: Deserializer<'de>, T: DeserializeOwned>(value: D)
     read_response(&Value::deserialize(value)?).map_err(D::Error::custom)
 }
 
-/// Words a message of serde in the terms of a document, in place of those of Rust: `an array` for `a sequence`, `a whole
-/// number` for `u32`. `table` is what the document calls a struct: `an object` in JSON, `a table` in TOML.
+/// Replaces the names of Rust types in an error message of serde by those of the document's format: `a sequence` by `an
+/// array`, `u32` by `a whole number`. `table` is the format's name for a struct: `an object` in JSON, `a table` in TOML.
 pub fn in_document_terms(message: &str, table: &str) -> String {
     const EXPECTED: &str = "expected ";
     let noun = table.rsplit(' ').next().unwrap_or(table);

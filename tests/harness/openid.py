@@ -85,7 +85,7 @@ class Provider:
             command = ["node", str(PROGRAM), json.dumps(configuration)]
             self.process = subprocess.Popen(command, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(lambda: self.process.poll() is not None or self.answers(), self.log)
-        assert self.process.poll() is None, f"the provider exited with status {self.process.returncode}: {self.log()}"
+        assert self.process.poll() is None, f"the OpenID provider exited with status {self.process.returncode}; its log:\n{self.log()}"
         return self
 
     def log(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 POLL_SECONDS = 0.1
-# A step that has written nothing for so long hangs. The longest silences are those of compilers.
+# Longest time without output, after which a step is considered hung. Compilers are silent for longest.
 SILENT_SECONDS = 15 * 60
 # After an interrupt, steps unmount and end what they have started; then they are killed.
 END_SECONDS = 30
@@ -66,7 +66,7 @@ class Running:
 
     def __init__(self, step: Step, log: Path):
         self.step, self.log, self.begun = step, log, time.monotonic()
-        # When it was interrupted because it hung.
+        # The time at which it was interrupted because it hung.
         self.interrupted: float | None = None
         with log.open("wb") as output:
             # A process group of its own, so that an interrupt can reach all of it.
@@ -83,11 +83,11 @@ class Running:
             return None
         code = self.process.returncode = os.waitstatus_to_exitcode(status)
         wall, cpu = time.monotonic() - self.begun, usage.ru_utime + usage.ru_stime
-        reason = "" if self.interrupted is None else f"it hung: nothing was written for {SILENT_SECONDS} s"
+        reason = "" if self.interrupted is None else f"it hung: no output for {SILENT_SECONDS} seconds"
         return Result(self.step, self.log, code, wall, cpu, reason)
 
     def end_if_silent(self) -> None:
-        """Ends a step that hangs, and kills it when it does not end."""
+        """Interrupts a step that hangs, and kills it if it does not exit."""
         if self.interrupted is not None:
             if time.monotonic() - self.interrupted > END_SECONDS:
                 self.end(signal.SIGKILL)

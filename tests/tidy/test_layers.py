@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,13 @@ def test_dependencies_point_to_lower_layers(dependencies: dict[str, list[dict]])
 
 
 def test_fixtures_are_used_by_tests_only(dependencies: dict[str, list[dict]]):
-    """The product contains nothing of them. A feature that only test builds have, such as `simulation`, may need them."""
+    """The product contains nothing of them. The engine's simulation, a feature of test builds, runs on their executor."""
     found = [(name, target) for name, targets in dependencies.items() for target in targets if target["name"] == "cairn-fixtures"]
-    users = {name for name, target in found if target["kind"] != "dev" and not target["optional"]}
-    assert not users
+    assert {(name, target["optional"]) for name, target in found if target["kind"] != "dev"} == {("cairn-engine", True)}
+    engine = tomllib.loads((REPOSITORY / "engine/Cargo.toml").read_text())["features"]
+    assert [name for name, needed in engine.items() if "dep:cairn-fixtures" in needed] == ["simulation"]
+    simulated = [name for name, targets in dependencies.items() for target in targets if "simulation" in target["features"]]
+    assert not simulated, simulated
 
 
 @pytest.mark.parametrize("reserved", RESERVED)

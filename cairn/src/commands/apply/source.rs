@@ -141,7 +141,7 @@ fn array<'i, T: Deserialize<'i>>(
 /// Members that people try for a secret in the file itself.
 const SECRETS: [&str; 5] = ["secret_key", "secret", "secret_access_key", "signing_secret", "password"];
 
-/// Words an error. A value that serde would quote may be a secret: the key is named instead.
+/// Returns the message of an error. A value that serde quotes may be a secret, so the key is named instead.
 fn explained(error: &Error) -> String {
     let message = in_document_terms(error.message(), "a table");
     for name in SECRETS {
@@ -158,7 +158,7 @@ fn explained(error: &Error) -> String {
             };
         }
     }
-    const QUOTING: [(&str, &str); 9] = [
+    const FOUND: [(&str, &str); 9] = [
         ("invalid type: array", "an array is not possible here"),
         ("invalid type: table", "a table is not possible here"),
         ("invalid type: string ", "a text is not possible here"),
@@ -169,8 +169,8 @@ fn explained(error: &Error) -> String {
         ("invalid value: integer ", "this number is not possible here"),
         ("unknown variant ", "this text is not possible here"),
     ];
-    let quotes = QUOTING.iter().find(|(begin, _)| message.starts_with(begin));
-    let (Some((_, said)), Some((_, expected))) = (quotes, message.rsplit_once(", expected ")) else {
+    let found = FOUND.iter().find(|(begin, _)| message.starts_with(begin));
+    let (Some((_, said)), Some((_, expected))) = (found, message.rsplit_once(", expected ")) else {
         return message;
     };
     // Only this form has the key.
